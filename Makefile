@@ -1,0 +1,43 @@
+# One entry point for developers. Each target sets up what it needs, once.
+#   make demo    simulate a bad network, write the trace, judge it, draw it
+#   make test    style, types, layers, every test
+#   make lint    style, types and layers only
+#   make bench   the benchmarks, each printing ratios measured in that run
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test lint bench format clean
+.DEFAULT_GOAL := test
+
+# Set up again only when the project's metadata or pins change.
+$(READY): pyproject.toml requirements/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "aforesaid needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev]' 2>$(VENV)/setup.log \
+	  || { cat $(VENV)/setup.log; exit 1; }
+	@touch $@
+
+demo: $(READY)
+	@BIN=$(BIN) sh scenarios/demo.sh
+
+test: lint
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "ruff format: run 'make format'"; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }
+
+format: $(READY)
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
+
+bench: $(READY)
+	@for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo-out

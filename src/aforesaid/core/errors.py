@@ -1,0 +1,18 @@
+"""Two families of errors, and nothing between them.
+
+`Misuse` is the caller's: a wrong argument, an unknown name, a scenario that cannot be. The text is one line
+that names the thing at fault and what would be right. `Misbehaviour` is the remote side's: a frame that no
+correct peer would send; a host drops it and counts it. A broken invariant of our own is neither: it crashes.
+"""
+
+
+class AforesaidError(Exception):
+    """What every error of this package is."""
+
+
+class Misuse(AforesaidError):
+    """The caller asked for something that cannot be."""
+
+
+class Misbehaviour(AforesaidError):
+    """A peer sent something that no correct peer sends."""

@@ -1,0 +1,115 @@
+"""The ports between a protocol and its host.
+
+A protocol is a sans-I/O state machine: a plain object that knows no clock, no socket and no randomness.
+Its host (simulator, explorer, node) calls it with what happened and the time, and passes an *effects sink*
+that takes what shall happen. Hosts queue: a sink never calls back into the protocol.
+
+What holds for every protocol, and what hosts rely on:
+- deterministic: the same calls give the same effects, in the same order (no iteration over sets of names);
+- clonable: its state is plain data, `pickle` copies it;
+- messages are immutable, hashable values (named tuples), never shared state;
+- a protocol's state is updated before it calls `deliver`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from aforesaid.core.identity import MessageId, Nanoseconds, Process
+
+Message: TypeAlias = Any
+"""What travels between two protocol objects: an immutable, hashable value of the protocol's own."""
+
+Payload: TypeAlias = Any
+"""What the application says; opaque to every protocol."""
+
+Timer: TypeAlias = Any
+"""The protocol's own name for a timer, hashable. Arming a timer that is armed moves its deadline."""
+
+
+class Effects(Protocol):
+    """What a protocol may ask of its host."""
+
+    def send(self, targets: Sequence[Process], message: Message) -> None:
+        """Hand the message to the link towards each target; the protocol never names itself."""
+
+    def deliver(self, message_id: MessageId, payload: Payload) -> None:
+        """Hand a message to the application."""
+
+    def stable(self, message_id: MessageId) -> None:
+        """Every member is known to have delivered the message (where the algorithm can tell)."""
+
+    def admit(self, peer: Process) -> None:
+        """From here on, everything this process has not delivered yet is owed to the joining peer."""
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        """Call `expire(timer)` at the deadline."""
+
+    def disarm(self, timer: Timer) -> None:
+        """Forget the timer; disarming one that is not armed is fine."""
+
+    def choose(self, label: str, count: int) -> int:
+        """A number below count: the only nondeterminism, seeded in sim and node, enumerated in explore."""
+
+
+class Machine(Protocol):
+    """What every protocol is to its host, whatever it offers to the application."""
+
+    def receive(self, source: Process, message: Message, now: Nanoseconds, out: Effects) -> None: ...
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None: ...
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """The failure detector's word."""
+
+    def gauges(self) -> Mapping[str, int]:
+        """How much is held for later, by kind. All zero at rest, where the algorithm promises it."""
+
+
+class CausalBroadcast(Machine, Protocol):
+    """Everything said is for everyone."""
+
+    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId: ...
+
+
+class CausalDelivery(Machine, Protocol):
+    """Unicast and multicast: everything said names its audience."""
+
+    def send(
+        self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects
+    ) -> MessageId: ...
+
+
+class Joining(Protocol):
+    """What a protocol for a changing group offers besides."""
+
+    def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
+        """Enter the group through one member; the first call a newcomer gets."""
+
+    def leave(self, now: Nanoseconds, out: Effects) -> None:
+        """Say goodbye; the last call a process gets."""
+
+
+Handed: TypeAlias = Sequence[tuple[MessageId, Any]]
+"""What a layer hands up: the layer's own id of a body, and the body."""
+
+
+class Layer(Protocol):
+    """A broadcast that another one stands on (slides: rb, urb). It returns what it delivers, in order.
+
+    Returning instead of calling up keeps the composition free of re-entrance: the upper layer reads
+    "upon event rbDeliver" as a loop over what the call returned.
+    """
+
+    def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]: ...
+
+    def receive(self, source: Process, message: Message, now: Nanoseconds, out: Effects) -> Handed: ...
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed: ...
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed: ...
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed: ...
+
+    def gauges(self) -> Mapping[str, int]: ...

@@ -1,0 +1,40 @@
+"""The trace: one schema for simulated, real and foreign systems.
+
+`model` is a trace in memory, `tracer` records one; `parquet` (imported by name, it needs PyArrow) stores it.
+"""
+
+from aforesaid.trace.model import (
+    ENDINGS,
+    FATES,
+    NEVER_SENT,
+    SCHEMA_VERSION,
+    Lists,
+    Log,
+    MemoryTrace,
+    Messages,
+    Processes,
+    Run,
+    Samples,
+    Trace,
+    label_of_message,
+)
+from aforesaid.trace.tracer import MemorySink, Sink, Tracer
+
+__all__ = [
+    "ENDINGS",
+    "FATES",
+    "NEVER_SENT",
+    "SCHEMA_VERSION",
+    "Lists",
+    "Log",
+    "MemorySink",
+    "MemoryTrace",
+    "Messages",
+    "Processes",
+    "Run",
+    "Samples",
+    "Sink",
+    "Trace",
+    "Tracer",
+    "label_of_message",
+]

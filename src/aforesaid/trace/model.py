@@ -1,0 +1,200 @@
+"""What a trace is, in memory: one run's five tables as NumPy columns.
+
+Processes and messages are dense indices within the run (rows of `processes` and `messages`). The order of
+events is local: a process's log is the list of what it delivered, in order, and a message's `sent_after`
+says how many deliveries its origin had made when it sent it. Nothing here needs a global clock.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from aforesaid.core import message_label, process_label
+
+SCHEMA_VERSION = 1
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+FATES = ("alive", "left", "crashed", "evicted", "unknown")
+"""How a process ended. `alive` means correct: it was still running when the run ended."""
+
+ENDINGS = ("drained", "cut", "failed")
+"""How a run ended. Only a drained run had the time to deliver everything it owed."""
+
+NEVER_SENT = -1
+"""`sent_after` of a message that was delivered although nobody sent it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The one row of `runs`."""
+
+    run: str
+    algorithm: str = "unknown"
+    seed: int = 0
+    scenario: str = "{}"
+    """The scenario as JSON, enough to run it again."""
+    code_version: str = "unknown"
+    ended: str = "drained"
+    clock: str = "global"
+    """`global` if times of different processes may be compared, else `local`."""
+    promises: tuple[str, ...] = ()
+    """The properties its algorithm promises, by the checker's names; what a check requires by default."""
+    digest: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A column of integer lists: list i is values[offsets[i]:offsets[i + 1]]."""
+
+    offsets: Int64s
+    values: Int32s
+
+    def __getitem__(self, index: int) -> Int32s:
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Int64s:
+        return np.diff(self.offsets)
+
+    @staticmethod
+    def of(lists: Iterable[Sequence[int]]) -> "Lists":
+        rows = list(lists)
+        lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
+        values = np.fromiter((item for row in rows for item in row), np.int32, int(lengths.sum()))
+        return Lists.from_lengths(lengths, values)
+
+    @staticmethod
+    def from_lengths(lengths: npt.NDArray[np.integer], values: Int32s) -> "Lists":
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return Lists(offsets, values)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """One row per incarnation of a process."""
+
+    name: list[str]
+    incarnation: Int32s
+    began_ns: Int64s
+    ended_ns: Int64s
+    """When it ended; -1 if it did not."""
+    fate: list[str]
+    joined: Bools
+    """True for a process that joined a running group: it has a base."""
+    base: Lists
+    """A joiner's base: the contact's frontier at admission. What lies at or before it is not owed to it."""
+    complete: Bools
+    """False if the process's log may lack its last events (a killed node whose trace was not flushed)."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def label(self, process: int) -> str:
+        if not 0 <= process < len(self.name):
+            return f"process {process}"
+        return process_label(self.name[process], int(self.incarnation[process]))
+
+
+@dataclass(frozen=True)
+class Messages:
+    """One row per message; a message's index is its row."""
+
+    origin: Int32s
+    """Row of the origin in `processes`; -1 if no such process is known."""
+    number: Int32s
+    time_ns: Int64s
+    sent_after: Int32s
+    """How many deliveries the origin had made when it sent this; NEVER_SENT for one that nobody sent."""
+    after: Lists
+    """Immediate causal predecessors, as the host's tracer recorded them."""
+    to_all: Bools
+    audience: Lists
+    """The processes it is for; empty and not looked at where `to_all`."""
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+
+@dataclass(frozen=True)
+class Log:
+    """What one process delivered, in local order."""
+
+    message: Int32s
+    time_ns: Int64s
+
+    def __len__(self) -> int:
+        return len(self.message)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Measurements over time; process -1 is an aggregate over all."""
+
+    time_ns: Int64s
+    process: Int32s
+    metric: list[str]
+    value: npt.NDArray[np.float64]
+
+
+class Trace(Protocol):
+    """What the checker reads: everything but the logs in memory, the logs one process at a time."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def processes(self) -> Processes: ...
+
+    @property
+    def messages(self) -> Messages: ...
+
+    def logs(self) -> Iterator[tuple[int, Log]]:
+        """Each process with its log, in any order of processes; may be called again."""
+
+    def log(self, process: int) -> Log: ...
+
+
+@dataclass(frozen=True)
+class MemoryTrace:
+    """A whole trace in memory: deliveries of process p are rows offsets[p] to offsets[p + 1]."""
+
+    run: Run
+    processes: Processes
+    messages: Messages
+    delivery_offsets: Int64s
+    delivery_message: Int32s
+    delivery_time_ns: Int64s
+    samples: Samples = field(
+        default_factory=lambda: Samples(np.empty(0, np.int64), np.empty(0, np.int32), [], np.empty(0))
+    )
+
+    def log(self, process: int) -> Log:
+        rows = slice(self.delivery_offsets[process], self.delivery_offsets[process + 1])
+        return Log(self.delivery_message[rows], self.delivery_time_ns[rows])
+
+    def logs(self) -> Iterator[tuple[int, Log]]:
+        return ((process, self.log(process)) for process in range(len(self.processes)))
+
+
+def label_of_message(trace: Trace, message: int) -> str:
+    """How a message is written for people: `p2#5`."""
+    messages, processes = trace.messages, trace.processes
+    if not 0 <= message < len(messages):
+        return f"message {message}"
+    origin = int(messages.origin[message])
+    if not 0 <= origin < len(processes):
+        return f"unknown#{messages.number[message]}"
+    return message_label(
+        processes.name[origin], int(processes.incarnation[origin]), int(messages.number[message])
+    )

@@ -1,0 +1,355 @@
+"""Records what processes say and deliver, and what came before what, without asking the protocol.
+
+The tracer keeps, per process, the *frontier*: the maximal messages it has sent or delivered. On delivery of
+m, after(m) leaves the frontier and m enters it. On sending m, after(m) is the frontier, and the frontier is
+{m}. So each event costs constant work apart from the frontier's size. A process's delivery of its own message
+changes nothing: sending it already did.
+
+Rows go to a sink in chunks, so that a trace may be larger than memory. What the tracer itself keeps is four
+bytes per message, and the predecessors of messages still on their way.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from aforesaid.core import MessageId, Nanoseconds, Process
+from aforesaid.trace.model import (
+    NEVER_SENT,
+    Int32s,
+    Int64s,
+    Lists,
+    MemoryTrace,
+    Messages,
+    Processes,
+    Run,
+    Samples,
+)
+
+CHUNK_ROWS = 1 << 18
+
+
+class Sink(Protocol):
+    """Where chunks of rows go. Deliveries come in the order they happened, over all processes."""
+
+    def messages(self, rows: Messages) -> None: ...
+
+    def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None: ...
+
+    def samples(self, rows: Samples) -> None: ...
+
+    def close(self, run: Run, processes: Processes) -> None: ...
+
+
+@dataclass
+class _Watched:
+    """One process as the tracer sees it."""
+
+    name: Process
+    incarnation: int
+    began_ns: Nanoseconds
+    joined: bool
+    fate: str
+    ended_ns: Nanoseconds = -1
+    base: tuple[int, ...] = ()
+    delivered: int = 0
+    frontier: dict[int, None] = field(default_factory=dict)
+    numbers: array[int] = field(default_factory=lambda: array("i"))
+    """Its messages' indices by number, from 1."""
+
+
+class Tracer:
+    """One run's recorder; a host calls it at every send and delivery, in order."""
+
+    def __init__(self, sink: Sink, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._sink = sink
+        self._chunk_rows = chunk_rows
+        self._processes: list[_Watched] = []
+        self._index: dict[tuple[Process, int], int] = {}
+        self._alive = 0
+        self._message_count = 0
+        # message -> [predecessors, deliveries until it is everywhere]; dropped when it is.
+        self._travelling: dict[int, tuple[tuple[int, ...], int]] = {}
+        self._phantoms: dict[MessageId, int] = {}
+        self._digests: dict[str, hashlib.blake2b] = {}
+        self._new_message_columns()
+        self._new_delivery_columns()
+        self._new_sample_columns()
+
+    def began(self, name: Process, incarnation: int, now: Nanoseconds, joining: bool = False) -> int:
+        """A process starts, as a founding member or asking to join. Returns its index."""
+        if (name, incarnation) in self._index:
+            raise ValueError(f"{name} incarnation {incarnation} began twice")
+        index = len(self._processes)
+        # Until a contact admits it, a joiner belongs to no group and nothing is owed to it.
+        fate = "unknown" if joining else "alive"
+        self._processes.append(_Watched(name, incarnation, now, joining, fate=fate))
+        self._index[name, incarnation] = index
+        self._alive += 1
+        return index
+
+    def admitted(self, contact: int, newcomer: int) -> None:
+        """The contact admits a newcomer: its frontier is what the newcomer is not owed."""
+        watched = self._processes[newcomer]
+        if watched.fate == "unknown":
+            watched.fate, watched.base = "alive", tuple(self._processes[contact].frontier)
+
+    def ended(self, process: int, fate: str, now: Nanoseconds) -> None:
+        """A process left, crashed or was evicted."""
+        watched = self._processes[process]
+        watched.fate, watched.ended_ns = fate, now
+        self._alive -= 1
+
+    def sent(
+        self,
+        process: int,
+        message_id: MessageId,
+        now: Nanoseconds,
+        audience: Sequence[int] | None = None,
+    ) -> int:
+        """A process sends a message, to all or to an audience. Returns its index."""
+        watched = self._processes[process]
+        if message_id.number != len(watched.numbers) + 1:
+            raise ValueError(f"{message_id} does not follow message {len(watched.numbers)} of {watched.name}")
+        after = tuple(watched.frontier)
+        message = self._add_message(process, message_id.number, now, watched.delivered, after, audience)
+        watched.numbers.append(message)
+        watched.frontier = {message: None}
+        owed = self._alive if audience is None else len(audience)
+        if owed:
+            self._travelling[message] = (after, owed)
+        return message
+
+    def delivered(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
+        """A process delivers a message."""
+        watched = self._processes[process]
+        origin = self._index.get((message_id.origin, message_id.incarnation), -1)
+        try:
+            message = self._processes[origin].numbers[message_id.number - 1] if origin >= 0 else -1
+        except IndexError:
+            message = -1
+        if message < 0 or message_id.number < 1:
+            message = self._phantom(origin, message_id)
+        self._d_process.append(process)
+        self._d_position.append(watched.delivered)
+        self._d_time.append(now)
+        self._d_message.append(message)
+        watched.delivered += 1
+        travelling = self._travelling.get(message)
+        if travelling is not None:
+            after, owed = travelling
+            if origin != process:
+                frontier = watched.frontier
+                for earlier in after:
+                    frontier.pop(earlier, None)
+                frontier[message] = None
+            if owed == 1:
+                del self._travelling[message]
+            else:
+                self._travelling[message] = (after, owed - 1)
+        elif origin != process:
+            watched.frontier[message] = None
+        if len(self._d_process) >= self._chunk_rows:
+            self._flush_deliveries()
+
+    def sample(self, now: Nanoseconds, metric: str, value: float, process: int = -1) -> None:
+        """A measurement, of one process or of the whole."""
+        self._s_time.append(now)
+        self._s_process.append(process)
+        self._s_metric.append(metric)
+        self._s_value.append(value)
+        if len(self._s_time) >= self._chunk_rows:
+            self._flush_samples()
+
+    def close(self, run: Run) -> Run:
+        """Write what is left; returns the run with its digest."""
+        self._flush_messages()
+        self._flush_deliveries()
+        self._flush_samples()
+        rows = self._process_rows()
+        self._hash("processes", "name", "\n".join(rows.name).encode())
+        self._hash("processes", "fate", "\n".join(rows.fate).encode())
+        for column in ("incarnation", "began_ns", "ended_ns"):
+            self._hash("processes", column, getattr(rows, column).tobytes())
+        self._hash("processes", "base", rows.base.values.tobytes())
+        whole = hashlib.blake2b(digest_size=16)
+        for name in sorted(self._digests):
+            whole.update(name.encode() + self._digests[name].digest())
+        run = replace(run, digest=whole.hexdigest())
+        self._sink.close(run, rows)
+        return run
+
+    def _phantom(self, origin: int, message_id: MessageId) -> int:
+        if message_id not in self._phantoms:
+            self._phantoms[message_id] = self._add_message(
+                origin, message_id.number, -1, NEVER_SENT, (), None
+            )
+        return self._phantoms[message_id]
+
+    def _add_message(
+        self,
+        origin: int,
+        number: int,
+        now: Nanoseconds,
+        sent_after: int,
+        after: tuple[int, ...],
+        audience: Sequence[int] | None,
+    ) -> int:
+        message = self._message_count
+        self._message_count += 1
+        self._m_origin.append(origin)
+        self._m_number.append(number)
+        self._m_time.append(now)
+        self._m_sent_after.append(sent_after)
+        self._m_after_length.append(len(after))
+        self._m_after.extend(after)
+        self._m_to_all.append(audience is None)
+        self._m_audience_length.append(len(audience or ()))
+        self._m_audience.extend(audience or ())
+        if len(self._m_origin) >= self._chunk_rows:
+            self._flush_messages()
+        return message
+
+    def _new_message_columns(self) -> None:
+        self._m_origin, self._m_number, self._m_time = array("i"), array("i"), array("q")
+        self._m_sent_after, self._m_to_all = array("i"), array("b")
+        self._m_after, self._m_after_length = array("i"), array("i")
+        self._m_audience, self._m_audience_length = array("i"), array("i")
+
+    def _new_delivery_columns(self) -> None:
+        self._d_process, self._d_position = array("i"), array("i")
+        self._d_time, self._d_message = array("q"), array("i")
+
+    def _new_sample_columns(self) -> None:
+        self._s_time, self._s_process = array("q"), array("i")
+        self._s_metric: list[str] = []
+        self._s_value = array("d")
+
+    def _flush_messages(self) -> None:
+        rows = Messages(
+            origin=_int32(self._m_origin),
+            number=_int32(self._m_number),
+            time_ns=_int64(self._m_time),
+            sent_after=_int32(self._m_sent_after),
+            after=Lists.from_lengths(_int32(self._m_after_length), _int32(self._m_after)),
+            to_all=np.array(self._m_to_all, np.bool_),
+            audience=Lists.from_lengths(_int32(self._m_audience_length), _int32(self._m_audience)),
+        )
+        for column in ("origin", "number", "time_ns", "sent_after", "to_all"):
+            self._hash("messages", column, getattr(rows, column).tobytes())
+        # Lengths and values apart, so that the digest does not depend on the size of chunks.
+        self._hash("messages", "after lengths", self._m_after_length.tobytes())
+        self._hash("messages", "after", self._m_after.tobytes())
+        self._hash("messages", "audience lengths", self._m_audience_length.tobytes())
+        self._hash("messages", "audience", self._m_audience.tobytes())
+        self._sink.messages(rows)
+        self._new_message_columns()
+
+    def _flush_deliveries(self) -> None:
+        process, position = _int32(self._d_process), _int32(self._d_position)
+        time_ns, message = _int64(self._d_time), _int32(self._d_message)
+        for column, values in (("process", process), ("time_ns", time_ns), ("message", message)):
+            self._hash("deliveries", column, values.tobytes())
+        self._sink.deliveries(process, position, time_ns, message)
+        self._new_delivery_columns()
+
+    def _flush_samples(self) -> None:
+        self._sink.samples(
+            Samples(_int64(self._s_time), _int32(self._s_process), self._s_metric, np.array(self._s_value))
+        )
+        self._new_sample_columns()
+
+    def _hash(self, table: str, column: str, data: bytes) -> None:
+        name = f"{table}.{column}"
+        if name not in self._digests:
+            self._digests[name] = hashlib.blake2b(digest_size=16)
+        self._digests[name].update(data)
+
+    def _process_rows(self) -> Processes:
+        rows = self._processes
+        return Processes(
+            name=[row.name for row in rows],
+            incarnation=np.array([row.incarnation for row in rows], np.int32),
+            began_ns=np.array([row.began_ns for row in rows], np.int64),
+            ended_ns=np.array([row.ended_ns for row in rows], np.int64),
+            fate=[row.fate for row in rows],
+            joined=np.array([row.joined for row in rows], np.bool_),
+            base=Lists.of(row.base for row in rows),
+            complete=np.ones(len(rows), np.bool_),
+        )
+
+
+class MemorySink:
+    """Keeps every chunk; `trace` is the whole once the tracer is closed."""
+
+    def __init__(self) -> None:
+        self._messages: list[Messages] = []
+        self._deliveries: list[tuple[Int32s, Int64s, Int32s]] = []
+        self._samples: list[Samples] = []
+        self.trace: MemoryTrace
+
+    def messages(self, rows: Messages) -> None:
+        self._messages.append(rows)
+
+    def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None:
+        self._deliveries.append((process, time_ns, message))
+
+    def samples(self, rows: Samples) -> None:
+        self._samples.append(rows)
+
+    def close(self, run: Run, processes: Processes) -> None:
+        process = np.concatenate([chunk[0] for chunk in self._deliveries])
+        # Deliveries come in the order they happened, so a stable sort by process keeps each local order.
+        order = np.argsort(process, kind="stable")
+        counts = np.bincount(process, minlength=len(processes))
+        self.trace = MemoryTrace(
+            run=run,
+            processes=processes,
+            messages=concatenated_messages(self._messages),
+            delivery_offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            delivery_message=np.concatenate([chunk[2] for chunk in self._deliveries])[order],
+            delivery_time_ns=np.concatenate([chunk[1] for chunk in self._deliveries])[order],
+            samples=concatenated_samples(self._samples),
+        )
+
+
+def concatenated_messages(chunks: Sequence[Messages]) -> Messages:
+    """Chunks of `messages`, in order, as one table."""
+    return Messages(
+        origin=np.concatenate([chunk.origin for chunk in chunks]),
+        number=np.concatenate([chunk.number for chunk in chunks]),
+        time_ns=np.concatenate([chunk.time_ns for chunk in chunks]),
+        sent_after=np.concatenate([chunk.sent_after for chunk in chunks]),
+        after=_concatenated_lists([chunk.after for chunk in chunks]),
+        to_all=np.concatenate([chunk.to_all for chunk in chunks]),
+        audience=_concatenated_lists([chunk.audience for chunk in chunks]),
+    )
+
+
+def concatenated_samples(chunks: Sequence[Samples]) -> Samples:
+    """Chunks of `samples`, in order, as one table."""
+    return Samples(
+        time_ns=np.concatenate([chunk.time_ns for chunk in chunks]),
+        process=np.concatenate([chunk.process for chunk in chunks]),
+        metric=[metric for chunk in chunks for metric in chunk.metric],
+        value=np.concatenate([chunk.value for chunk in chunks]),
+    )
+
+
+def _concatenated_lists(chunks: Sequence[Lists]) -> Lists:
+    return Lists.from_lengths(
+        np.concatenate([chunk.lengths for chunk in chunks]),
+        np.concatenate([chunk.values for chunk in chunks]),
+    )
+
+
+def _int32(column: array[int]) -> Int32s:
+    return np.frombuffer(column, np.int32) if column else np.empty(0, np.int32)
+
+
+def _int64(column: array[int]) -> Int64s:
+    return np.frombuffer(column, np.int64) if column else np.empty(0, np.int64)
