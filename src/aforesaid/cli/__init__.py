@@ -1,0 +1,36 @@
+"""The command line: one file per subcommand, imported only when it runs, so that `--help` is instant.
+
+Exit codes: 0 kept (or done), 1 violated, 2 misuse, 3 unknown, 130 interrupted. Results go to standard
+output, progress and errors to standard error. A misuse is one line, without a stack trace.
+"""
+
+import sys
+
+EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_OF_VALUE = {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}
+
+
+def main() -> None:
+    """The entry point of `aforesaid`."""
+    from aforesaid.cli.app import app
+    from aforesaid.core import Misuse
+
+    try:
+        app()
+    except Misuse as error:
+        _fail(str(error), EXIT_MISUSE)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing half-done was left behind", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): not our failure to report.
+        sys.stderr.close()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("numpy", "pyarrow"):
+            raise
+        _fail(f"this command needs {error.name}: pip install 'aforesaid[trace]'", EXIT_MISUSE)
+
+
+def _fail(line: str, code: int) -> None:
+    sys.stderr.write(f"aforesaid: {line}\n")
+    sys.exit(code)

@@ -1,6 +1,6 @@
 """Identities, ports and errors: what every room of the house agrees on. Standard library only, pure."""
 
-from aforesaid.core.errors import AforesaidError, Misbehaviour, Misuse
+from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
     MICROSECOND,
@@ -30,6 +30,7 @@ __all__ = [
     "MILLISECOND",
     "SECOND",
     "AforesaidError",
+    "Busy",
     "CausalBroadcast",
     "CausalDelivery",
     "Effects",

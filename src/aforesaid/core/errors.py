@@ -1,8 +1,10 @@
-"""Two families of errors, and nothing between them.
+"""Two families of errors, and a request for patience.
 
 `Misuse` is the caller's: a wrong argument, an unknown name, a scenario that cannot be. The text is one line
 that names the thing at fault and what would be right. `Misbehaviour` is the remote side's: a frame that no
 correct peer would send; a host drops it and counts it. A broken invariant of our own is neither: it crashes.
+
+`Busy` is no fault at all but back-pressure: the caller is asked to come again later.
 """
 
 
@@ -16,3 +18,7 @@ class Misuse(AforesaidError):
 
 class Misbehaviour(AforesaidError):
     """A peer sent something that no correct peer sends."""
+
+
+class Busy(AforesaidError):
+    """A bounded queue is full: nothing was accepted, try again when something has been delivered."""

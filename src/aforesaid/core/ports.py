@@ -70,7 +70,8 @@ class Machine(Protocol):
 class CausalBroadcast(Machine, Protocol):
     """Everything said is for everyone."""
 
-    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId: ...
+    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
+        """Say it to everyone; raises Busy, with nothing changed, if a bounded queue is full."""
 
 
 class CausalDelivery(Machine, Protocol):

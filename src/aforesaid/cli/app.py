@@ -1,0 +1,163 @@
+"""The subcommands and their options. What they do lives in the modules they import."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from aforesaid import __version__
+
+app = typer.Typer(
+    name="aforesaid",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="""Causal broadcast and causal delivery: exactly once, and never before what was said before.
+
+Run algorithms in a simulated bad network, judge what they did, or explore every schedule there is.
+
+Exit codes: 0 kept or done, 1 violated, 2 misuse, 3 unknown.""",
+)
+
+AsJson = Annotated[
+    bool, Option("--json", help="Print one JSON value for programs instead of text for people.")
+]
+
+
+@app.command()
+def simulate(
+    scenario: Annotated[
+        Path, Argument(help="A scenario in TOML; see the directory scenarios/ and docs/scenarios.md.")
+    ],
+    out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
+    run: Annotated[str | None, Option(help="The run's name. Default: algorithm, size and seed.")] = None,
+    seed: Annotated[int | None, Option(help="Another seed than the scenario's.")] = None,
+    algorithm: Annotated[str | None, Option(help="Another algorithm than the scenario's.")] = None,
+    seeds: Annotated[
+        int,
+        Option(
+            min=0,
+            help="Run this many seeds in a row and judge each in memory; only violating traces are kept.",
+        ),
+    ] = 0,
+    force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario and write its trace; same scenario and seed, same trace.
+
+    [dim]aforesaid simulate scenarios/demo.toml --out traces[/dim]
+    [dim]aforesaid simulate scenarios/demo.toml --seeds 300[/dim]
+    """
+    from aforesaid.cli.simulate import simulate_once, simulate_seeds
+
+    if seeds:
+        code = simulate_seeds(scenario, out, seed, algorithm, seeds, as_json)
+    else:
+        code = simulate_once(scenario, out, run, seed, algorithm, force, as_json)
+    raise typer.Exit(code)
+
+
+@app.command()
+def check(
+    trace: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
+    properties: Annotated[
+        list[str] | None,
+        Option(
+            "--property",
+            help="Require this property (may be repeated). Default: what the run's algorithm promises.",
+        ),
+    ] = None,
+    witnesses: Annotated[int, Option(min=1, help="How many violations to show per property.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a trace: was every property kept? Each violation comes with its witness.
+
+    [dim]aforesaid check traces[/dim]
+    [dim]aforesaid check traces/run=demo --property causal --json[/dim]
+    """
+    from aforesaid.cli.check import check_runs
+
+    raise typer.Exit(check_runs(trace, properties, witnesses, as_json))
+
+
+@app.command()
+def explore(
+    algorithm: Annotated[str, Argument(help="A name from `aforesaid algorithms`.")],
+    processes: Annotated[int, Option(min=1, help="How many processes.")] = 3,
+    messages: Annotated[int, Option(min=0, help="How many messages each process broadcasts.")] = 1,
+    crashes: Annotated[int, Option(min=0, help="How many processes may crash, at any moment.")] = 0,
+    duplicates: Annotated[int, Option(min=0, help="How many frames may arrive twice.")] = 0,
+    drops: Annotated[int, Option(min=0, help="How many frames may be lost.")] = 0,
+    timers: Annotated[int, Option(min=0, help="How many timers may fire in all.")] = 0,
+    fifo: Annotated[bool, Option("--fifo", help="Frames of a link arrive in order.")] = False,
+    perfect_links: Annotated[
+        bool, Option("--perfect-links", help="Put acks and resending between the algorithm and the network.")
+    ] = False,
+    states_max: Annotated[
+        int, Option(min=1, help="Give up after this many states (verdict: unknown).")
+    ] = 5_000_000,
+    save: Annotated[Path | None, Option(help="Write a violating schedule to this file.")] = None,
+    replay: Annotated[Path | None, Option(help="Replay a saved schedule instead of exploring.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try every schedule of an algorithm at a small scope: all orders, crash points, duplicates, losses.
+
+    A violation is shown as the shortest schedule that leads to it.
+
+    [dim]aforesaid explore waiting --processes 3 --messages 2[/dim]
+    [dim]aforesaid explore waiting --messages 1 --crashes 1[/dim]
+    """
+    from aforesaid.cli.explore import explore_all, replay_schedule
+    from aforesaid.explore import Scope
+
+    scope = Scope(
+        processes=processes,
+        messages=messages,
+        crashes_max=crashes,
+        duplicates_max=duplicates,
+        drops_max=drops,
+        timer_firings_max=timers,
+        fifo=fifo,
+        perfect_links=perfect_links,
+    )
+    if replay:
+        raise typer.Exit(replay_schedule(replay, as_json))
+    raise typer.Exit(explore_all(algorithm, scope, states_max, save, as_json))
+
+
+@app.command()
+def algorithms(
+    name: Annotated[str | None, Argument(help="Show one algorithm in full.")] = None, as_json: AsJson = False
+) -> None:
+    """The catalog: what each algorithm needs, promises and costs, and where it is printed."""
+    from aforesaid.cli.algorithms import show_algorithms
+
+    show_algorithms(name, as_json)
+
+
+@app.command()
+def draw(
+    trace: Annotated[Path, Argument(help="A run=NAME directory, or a directory with one run.")],
+    out: Annotated[Path, Option(help="The picture, as SVG.")] = Path("spacetime.svg"),
+    messages: Annotated[int, Option(min=1, help="How many messages to draw, from the first one on.")] = 12,
+    first: Annotated[int, Option(min=0, help="The first message to draw, counted over the run.")] = 0,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Draw a trace as a space-time diagram: who said what, and when each process delivered it.
+
+    [dim]aforesaid draw traces/run=demo --out demo.svg[/dim]
+    """
+    from aforesaid.cli.draw import draw_run
+
+    draw_run(trace, out, messages, first, force)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if show:
+        typer.echo(f"aforesaid {__version__}")
+        raise typer.Exit

@@ -1,0 +1,77 @@
+"""`aforesaid check`: judge the runs of a trace and show the evidence."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from aforesaid.check import PROPERTIES, Report, check
+from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
+from aforesaid.core import Misuse
+from aforesaid.trace.parquet import find_runs, open_trace
+
+_FIRST: Any = 0
+
+
+def check_runs(path: Path, properties: list[str] | None, witnesses: int, as_json: bool) -> int:
+    for name in properties or ():
+        if name not in PROPERTIES:
+            raise Misuse(f"unknown property {name!r}; there are: {', '.join(PROPERTIES)}")
+    reports = []
+    for run in find_runs(path):
+        report = _judge(run, properties, witnesses)
+        reports.append(report)
+        if not as_json:
+            print_report(report)
+    values = [report.value() for report in reports]
+    if as_json:
+        show.print_json({"verdict": worst(values), "runs": [report.to_dict() for report in reports]})
+    elif len(reports) > 1:
+        kept = values.count("kept")
+        show.out.print(f"{len(reports)} runs: {kept} kept, {values.count('violated')} violated, ", end="")
+        show.out.print(f"{values.count('unknown')} unknown")
+    return {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}[worst(values)]
+
+
+def worst(values: list[str]) -> str:
+    """One verdict for many: a violation outweighs ignorance, and ignorance outweighs success."""
+    return next((value for value in ("violated", "unknown") if value in values), "kept")
+
+
+def print_report(report: Report) -> None:
+    """A table of properties, then each violation in a sentence."""
+    title = Text.assemble(report.run.run, ": ", show.verdict(report.value()))
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("property", "verdict", "violations", "required", "what it says"):
+        table.add_column(column)
+    for name, verdict in report.verdicts.items():
+        table.add_row(
+            name,
+            show.verdict(verdict.value),
+            f"{verdict.violations:,}" if verdict.violations else "",
+            "yes" if name in report.required else "",
+            Text(verdict.note or PROPERTIES[name], style="dim"),
+        )
+    show.out.print(table)
+    for name in report.required:
+        verdict = report.verdicts[name]
+        for witness in verdict.witnesses:
+            show.out.print(Text(f"  {name}: {witness.sentence}"))
+        if verdict.violations > len(verdict.witnesses):
+            show.out.print(f"  {name}: ... and {verdict.violations - len(verdict.witnesses):,} more")
+    show.out.print()
+
+
+def _judge(run: Path, properties: list[str] | None, witnesses: int) -> Report:
+    trace = open_trace(run)
+    with show.progress(f"judging {run.name}", len(trace.processes)) as bar:
+        try:
+            return check(
+                trace,
+                properties,
+                witnesses_max=witnesses,
+                progress=lambda done, total: bar.update(_FIRST, completed=done, total=total),
+            )
+        except ValueError as error:
+            raise Misuse(f"{run}: {error}") from error

@@ -1,0 +1,166 @@
+"""`aforesaid simulate`: one run with its trace on disk, or many seeds judged in memory."""
+
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from aforesaid.check import check
+from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, EXIT_VIOLATED, show
+from aforesaid.core import MILLISECOND, Misuse
+from aforesaid.sim import Outcome, Scenario, run_name, simulate, simulate_into
+from aforesaid.sim.scenario import nanoseconds
+from aforesaid.trace.parquet import ParquetSink
+
+
+def simulate_once(
+    path: Path,
+    out: Path,
+    run: str | None,
+    seed: int | None,
+    algorithm: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    scenario = _scenario(path, seed, algorithm)
+    run = run or run_name(scenario)
+    total = nanoseconds(scenario.duration_ms)
+    with ParquetSink(out, run, overwrite=force) as sink, show.progress("simulating", total) as bar:
+
+        def tell(now: int, events: int, deliveries: int) -> None:
+            bar.update(_FIRST, completed=min(now, total), note=f"{deliveries:,} deliveries")
+
+        began = time.perf_counter()
+        outcome = simulate_into(sink, scenario, run, progress=tell)
+        seconds = time.perf_counter() - began
+    where = out / f"run={run}"
+    if as_json:
+        show.print_json({**_facts(outcome), "seconds": round(seconds, 3), "trace": str(where)})
+    else:
+        _print(scenario, outcome, seconds, where)
+    return EXIT_KEPT if outcome.run.ended == "drained" else EXIT_UNKNOWN
+
+
+def simulate_seeds(
+    path: Path, out: Path, seed: int | None, algorithm: str | None, seeds: int, as_json: bool
+) -> int:
+    first = _scenario(path, seed, algorithm)
+    values: dict[str, int] = {"kept": 0, "violated": 0, "unknown": 0}
+    failures: list[dict[str, Any]] = []
+    deliveries = 0
+    with show.progress("simulating and judging", seeds) as bar:
+        for done in range(seeds):
+            scenario = msgspec.structs.replace(first, seed=first.seed + done)
+            outcome, trace = simulate(scenario)
+            report = check(trace)
+            value = report.value()
+            values[value] += 1
+            deliveries += outcome.deliveries
+            if value != "kept":
+                failures.append({"seed": scenario.seed, "verdict": value, **_first_failure(report)})
+            bar.update(_FIRST, completed=done + 1, note=f"{values['violated']} violated")
+    replay = ["aforesaid", "simulate", str(path), "--out", str(out)]
+    replay += ["--algorithm", algorithm] if algorithm else []
+    for failure in failures:
+        failure["replay"] = shlex.join([*replay, "--seed", str(failure["seed"])])
+    if as_json:
+        show.print_json({"seeds": seeds, "deliveries": deliveries, **values, "failures": failures})
+    else:
+        _print_seeds(first, seeds, deliveries, values, failures)
+    return (
+        max((EXIT_OF_VALUE[value] for value in ("unknown",) if values[value]), default=EXIT_KEPT)
+        if not (values["violated"])
+        else EXIT_VIOLATED
+    )
+
+
+_FIRST: Any = 0
+"""The one task of a progress bar."""
+
+
+def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Scenario:
+    scenario = Scenario.from_toml(path)
+    if seed is not None:
+        scenario = msgspec.structs.replace(scenario, seed=seed)
+    if algorithm is not None:
+        scenario = msgspec.structs.replace(scenario, algorithm=algorithm)
+    try:
+        scenario.validate()
+    except Misuse as error:
+        raise Misuse(f"{path}: {error}") from error
+    return scenario
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    counters = outcome.counters
+    return {
+        "run": outcome.run.run,
+        "algorithm": outcome.run.algorithm,
+        "seed": outcome.run.seed,
+        "ended": outcome.run.ended,
+        "virtual_ms": outcome.ended_ns / MILLISECOND,
+        "events": outcome.events,
+        "messages": outcome.messages,
+        "deliveries": outcome.deliveries,
+        "frames": {
+            "sent": counters.sent,
+            "arrived": counters.arrived,
+            "lost": counters.lost,
+            "duplicated": counters.duplicated,
+            "held": counters.held,
+            "overtook": counters.overtook,
+        },
+        "faults": counters.faults,
+        "held_at_end": outcome.held,
+        "digest": outcome.run.digest,
+    }
+
+
+def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) -> None:
+    counters = outcome.counters
+    faults = ", ".join(f"{count} {name}" for name, count in counters.faults.items()) or "none"
+    held = sum(outcome.held.values())
+    still = ", ".join(f"{value} {name}" for name, value in outcome.held.items() if value)
+    rate = outcome.events / seconds if seconds else 0.0
+    show.print_facts(
+        f"{scenario.algorithm}, {scenario.processes} processes, seed {scenario.seed}",
+        [
+            ("messages", f"{outcome.messages:,} broadcast, {outcome.deliveries:,} deliveries"),
+            (
+                "network",
+                f"{counters.sent:,} frames: {counters.lost:,} lost, {counters.duplicated:,} duplicated, "
+                f"{counters.overtook:,} overtook an earlier one, {counters.held:,} held by a partition",
+            ),
+            ("faults", faults),
+            ("ended", f"{outcome.run.ended} at {outcome.ended_ns / 1e9:,.3f} s of virtual time"),
+            ("buffers at the end", still if held else "all empty"),
+            ("took", f"{seconds:.2f} s for {outcome.events:,} events ({rate:,.0f} per second)"),
+            ("digest", outcome.run.digest),
+            ("trace", str(where)),
+        ],
+    )
+
+
+def _first_failure(report: Any) -> dict[str, Any]:
+    for verdict in report.required_verdicts():
+        if verdict.value != "kept":
+            sentence = verdict.witnesses[0].sentence if verdict.witnesses else verdict.note
+            return {"property": verdict.property, "sentence": sentence}
+    return {}
+
+
+def _print_seeds(
+    scenario: Scenario, seeds: int, deliveries: int, values: dict[str, int], failures: list[dict[str, Any]]
+) -> None:
+    show.out.print(
+        f"{scenario.algorithm}: {seeds:,} seeds from {scenario.seed}, {deliveries:,} deliveries judged: "
+        f"{values['kept']:,} kept, {values['violated']:,} violated, {values['unknown']:,} unknown"
+    )
+    for failure in failures[:5]:
+        show.out.print(f"\nseed {failure['seed']} {failure['verdict']}: {failure.get('property')}")
+        show.out.print(f"  {failure.get('sentence')}")
+        show.out.print(f"  replay: {failure['replay']}")
+    if len(failures) > 5:
+        show.out.print(f"\n... and {len(failures) - 5:,} more seeds")

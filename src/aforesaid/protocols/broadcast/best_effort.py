@@ -1,0 +1,55 @@
+"""Best-effort broadcast (slides, the layer beb): send to all, deliver on receipt.
+
+If the sender crashes half-way, some have the message and others never will: no agreement. The cheapest layer
+there is, n - 1 frames per message, and the one against which relaying is measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aforesaid.core import Effects, Handed, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.structures import Received
+
+
+class Once(NamedTuple):
+    """A message on its only way."""
+
+    message_id: MessageId
+    body: Any
+
+
+class BestEffort:
+    """The layer beb at one process of a fixed group."""
+
+    def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
+        self.me = me
+        self.incarnation = incarnation
+        self.peers = tuple(peer for peer in group if peer != me)
+        self.received = Received()
+        self.sent = 0
+
+    def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]:
+        self.sent += 1
+        message_id = MessageId(self.me, self.incarnation, self.sent)
+        if self.peers:
+            out.send(self.peers, Once(message_id, body))
+        return message_id, ((message_id, body),)
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> Handed:
+        message_id, body = message
+        origin, incarnation, number = message_id
+        if self.received.add((origin, incarnation), number):
+            return ((message_id, body),)
+        return ()
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
+        raise Misuse(f"best-effort broadcast has no timers, but {timer!r} expired")
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
+        return ()
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
+        return ()
+
+    def gauges(self) -> Mapping[str, int]:
+        return {"out_of_order": self.received.exceptions}

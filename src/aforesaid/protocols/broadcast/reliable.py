@@ -1,0 +1,131 @@
+"""Eager reliable broadcast (slides, the layer rb): on first receipt relay to all, then deliver.
+
+Model: reliable links in any order, duplicates welcome; processes crash and stay down; no failure detector.
+If a correct process delivers a message it has relayed it, so every correct process delivers it (agreement).
+
+Deviations from the slides:
+- a relay skips the message's origin and the peer it came from: both have it;
+- "delivered" is one counter per origin plus exceptions, not a growing set of messages;
+- the group may change. A newcomer asks one member, its contact, with Join. The contact in one step counts it
+  in, admits it and answers Welcome with what it has received so far, so that whatever it receives from then
+  on it relays to the newcomer. The newcomer then greets everyone (Hello). Agreement reaches the newcomer
+  provided the contact stays up until those greetings arrived. Bye takes a leaver out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aforesaid.core import Effects, Handed, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.structures import Received
+
+
+class Relay(NamedTuple):
+    """A message on its way, first hand or relayed."""
+
+    message_id: MessageId
+    body: Any
+
+
+class Join(NamedTuple):
+    """A newcomer asks its contact to be counted in."""
+
+
+class Welcome(NamedTuple):
+    """The contact's answer: the group, and what the newcomer is not owed."""
+
+    group: tuple[Process, ...]
+    received: Any
+
+
+class Hello(NamedTuple):
+    """A newcomer greets the group it was welcomed into."""
+
+
+class Bye(NamedTuple):
+    """The sender leaves."""
+
+
+class EagerReliable:
+    """The layer rb at one process."""
+
+    def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
+        self.me = me
+        self.incarnation = incarnation
+        self.peers = tuple(peer for peer in group if peer != me)
+        self.received = Received()
+        self.sent = 0
+        self.outside = False
+        """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
+        self.unsaid: list[Relay] = []
+
+    def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]:
+        self.sent += 1
+        message_id = MessageId(self.me, self.incarnation, self.sent)
+        relay = Relay(message_id, body)
+        if self.outside:
+            self.unsaid.append(relay)
+            return message_id, ()
+        return message_id, self._say(relay, out)
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> Handed:
+        if type(message) is not Relay:
+            return self._membership(source, message, out)
+        message_id, body = message
+        origin, incarnation, number = message_id
+        if self.outside or not self.received.add((origin, incarnation), number):
+            # Before Welcome nothing is owed: what the contact has not got yet, it will relay.
+            return ()
+        others = [peer for peer in self.peers if peer != source and peer != origin]
+        if others:
+            out.send(others, message)
+        return ((message_id, body),)
+
+    def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
+        self.outside = True
+        self.peers = (contact,)
+        out.send(self.peers, Join())
+
+    def leave(self, now: Nanoseconds, out: Effects) -> None:
+        out.send(self.peers, Bye())
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
+        raise Misuse(f"reliable broadcast has no timers, but {timer!r} expired")
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
+        return ()
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
+        """Nothing to do: a relay to a crashed peer is merely lost, and a suspicion may be wrong."""
+        return ()
+
+    def gauges(self) -> Mapping[str, int]:
+        return {"out_of_order": self.received.exceptions, "unsaid": len(self.unsaid)}
+
+    def _say(self, relay: Relay, out: Effects) -> Handed:
+        origin, incarnation, number = relay.message_id
+        self.received.add((origin, incarnation), number)
+        if self.peers:
+            out.send(self.peers, relay)
+        return ((relay.message_id, relay.body),)
+
+    def _membership(self, source: Process, message: Any, out: Effects) -> Handed:
+        if isinstance(message, Join):
+            self._meet(source)
+            out.admit(source)
+            out.send((source,), Welcome((self.me, *self.peers), self.received.frozen()))
+        elif isinstance(message, Welcome) and self.outside:
+            self.outside = False
+            self.received = Received(message.received)
+            self.peers = tuple(peer for peer in message.group if peer != self.me)
+            out.send(self.peers, Hello())
+            unsaid, self.unsaid = self.unsaid, []
+            return tuple(handed for relay in unsaid for handed in self._say(relay, out))
+        elif isinstance(message, Hello):
+            self._meet(source)
+        elif isinstance(message, Bye):
+            self.peers = tuple(peer for peer in self.peers if peer != source)
+        return ()
+
+    def _meet(self, peer: Process) -> None:
+        if peer not in self.peers:
+            self.peers = (*self.peers, peer)

@@ -1,0 +1,103 @@
+"""Waiting causal broadcast with vector clocks (slides, algorithm 2), over any broadcast layer.
+
+V[q] counts the messages of q delivered here. A message carries W, V as it was when it was sent, with the
+sender's own entry counting what the sender had sent before. It may be delivered once W <= V; until then it
+waits. Over reliable broadcast this is causal broadcast; over uniform broadcast, uniform causal broadcast.
+
+Deviations from the slides, each with a test in tests/paper/test_slides.py:
+- own messages go through the layer below and wait like all others; delivering them at broadcast, as printed,
+  breaks uniformity over uniform broadcast;
+- a message is delivered with its sender s as origin (the slide says self); V[s] grows before the callback;
+- `pending` is never rescanned. A waiting message is filed under the first entry it misses, (q, W[q]); when
+  V[q] reaches W[q] it is looked at again, from that entry on, since V never shrinks. So each message costs
+  one pass over its vector in all, and an arrival touches only what it sets free.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aforesaid.core import Effects, Handed, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
+
+
+class Stamped(NamedTuple):
+    """What travels through the layer below: W, in the order of the group's sorted names, and the payload."""
+
+    vector: tuple[int, ...]
+    payload: Payload
+
+
+class Pending(NamedTuple):
+    """A message received and not delivered yet; entries of its vector before `entry` are satisfied."""
+
+    sender: int
+    incarnation: int
+    vector: tuple[int, ...]
+    payload: Payload
+    entry: int
+
+
+class Waiting:
+    """Algorithm 2 at one process of a fixed group."""
+
+    def __init__(self, me: Process, group: Sequence[Process], below: Layer, incarnation: int = 0) -> None:
+        self.group = tuple(sorted(group))
+        self.rank = {name: rank for rank, name in enumerate(self.group)}
+        if me not in self.rank:
+            raise Misuse(f"{me} is not in its own group: {', '.join(self.group)}")
+        self.me = me
+        self.incarnation = incarnation
+        self.below = below
+        self.vector = [0] * len(self.group)
+        self.sent = 0
+        self.pending: dict[tuple[int, int], list[Pending]] = {}
+
+    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
+        stamp = self.vector.copy()
+        stamp[self.rank[self.me]] = self.sent
+        self.sent += 1
+        message_id = MessageId(self.me, self.incarnation, self.sent)
+        _, handed = self.below.broadcast(Stamped(tuple(stamp), payload), now, out)
+        self._arrived(handed, out)
+        return message_id
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        self._arrived(self.below.receive(source, message, now, out), out)
+
+    def expire(self, timer: Any, now: Nanoseconds, out: Effects) -> None:
+        self._arrived(self.below.expire(timer, now, out), out)
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        self._arrived(self.below.peer_up(peer, now, out), out)
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        self._arrived(self.below.peer_down(peer, now, out), out)
+
+    def gauges(self) -> Mapping[str, int]:
+        return {**self.below.gauges(), "pending": sum(map(len, self.pending.values()))}
+
+    def _arrived(self, handed: Handed, out: Effects) -> None:
+        for below_id, (vector, payload) in handed:
+            sender = self.rank[below_id.origin]
+            self._deliver_ready(Pending(sender, below_id.incarnation, vector, payload, 0), out)
+
+    def _deliver_ready(self, first: Pending, out: Effects) -> None:
+        """Deliver the message if nothing is missing, then all that this sets free."""
+        ready = deque((first,))
+        while ready:
+            sender, incarnation, vector, payload, entry = ready.popleft()
+            entry = self._first_missing(vector, entry)
+            if entry < len(vector):
+                waiting = self.pending.setdefault((entry, vector[entry]), [])
+                waiting.append(Pending(sender, incarnation, vector, payload, entry))
+                continue
+            self.vector[sender] = number = self.vector[sender] + 1
+            out.deliver(MessageId(self.group[sender], incarnation, number), payload)
+            if self.pending:
+                ready.extend(self.pending.pop((sender, number), ()))
+
+    def _first_missing(self, vector: tuple[int, ...], entry: int) -> int:
+        mine = self.vector
+        while entry < len(vector) and vector[entry] <= mine[entry]:
+            entry += 1
+        return entry

@@ -1,0 +1,197 @@
+"""The catalog: by name, how to build an algorithm, what it needs of its world, and what it promises.
+
+Stacking is composition here and nowhere else: an algorithm gets the layer below it as an argument.
+Promises are the checker's property names; hosts write them into the trace, so that a check knows what to
+require without knowing the algorithm.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from aforesaid.core import Layer, Misuse, Process
+from aforesaid.protocols.broadcast.best_effort import BestEffort
+from aforesaid.protocols.broadcast.no_waiting import NoWaiting, NoWaitingCollecting
+from aforesaid.protocols.broadcast.reliable import EagerReliable
+from aforesaid.protocols.broadcast.uniform import UniformReliable
+from aforesaid.protocols.broadcast.unordered import Unordered
+from aforesaid.protocols.broadcast.waiting import Waiting
+
+RELIABLE_LINKS = "reliable links"
+FIFO_LINKS = "FIFO links"
+FIXED_GROUP = "fixed group"
+NO_CRASH = "no crash"
+DETECTOR = "perfect failure detector"
+MAJORITY = "correct majority"
+
+INTEGRITY = ("no_duplicate", "no_creation")
+BEST_EFFORT = ("validity", *INTEGRITY)
+RELIABLE = ("validity", "agreement", *INTEGRITY)
+UNIFORM = ("validity", "agreement", "uniform_agreement", *INTEGRITY)
+ORDER = ("fifo", "causal")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an algorithm is told at one process before it starts."""
+
+    me: Process
+    group: tuple[Process, ...]
+    incarnation: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One entry of the catalog."""
+
+    name: str
+    title: str
+    paper: str
+    needs: tuple[str, ...]
+    promises: tuple[str, ...]
+    metadata: str
+    """What it adds to a message, by the paper's account; n processes."""
+    build: Callable[[Setup], Any]
+    """Makes the protocol object of one process: a CausalBroadcast."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Its own settings, by name, each with what it means."""
+
+    def validate(self, options: Mapping[str, Any]) -> None:
+        """Refuse settings it does not have."""
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise Misuse(f"options.{name}: {self.name} has no such option; it has: {known}")
+
+
+def algorithm(name: str) -> Algorithm:
+    """The entry of that name."""
+    if name not in CATALOG:
+        raise Misuse(f"unknown algorithm {name!r}; there are: {', '.join(CATALOG)}")
+    return CATALOG[name]
+
+
+@dataclass(frozen=True)
+class _Below:
+    """A broadcast layer that others stand on."""
+
+    suffix: str
+    title: str
+    needs: tuple[str, ...]
+    promises: tuple[str, ...]
+    build: Callable[[Setup], Layer]
+
+
+_RB = _Below(
+    "",
+    "eager reliable broadcast",
+    (RELIABLE_LINKS,),
+    RELIABLE,
+    lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
+)
+_URB = _Below(
+    "_uniform",
+    "uniform reliable broadcast, all-ack",
+    (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
+    UNIFORM,
+    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
+)
+_URB_MAJORITY = _Below(
+    "_majority",
+    "uniform reliable broadcast, majority-ack",
+    (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
+    UNIFORM,
+    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
+)
+_LAYERS = (_RB, _URB, _URB_MAJORITY)
+
+
+def _alone(below: _Below, setup: Setup) -> Unordered:
+    return Unordered(below.build(setup))
+
+
+def _over(below: _Below, build: Callable[[Setup, Layer], Any], setup: Setup) -> Any:
+    return build(setup, below.build(setup))
+
+
+def _unordered() -> list[Algorithm]:
+    """The layers by themselves: no order, the floor of every comparison."""
+    best_effort = Algorithm(
+        name="best_effort",
+        title="best-effort broadcast, in no order",
+        paper="causal broadcast slides, layer beb",
+        needs=(RELIABLE_LINKS, FIXED_GROUP),
+        promises=BEST_EFFORT,
+        metadata="one id",
+        build=lambda setup: Unordered(BestEffort(setup.me, setup.group, setup.incarnation)),
+    )
+    return [best_effort] + [
+        Algorithm(
+            name="reliable" if below is _RB else below.suffix.removeprefix("_"),
+            title=f"{below.title}, in no order",
+            paper=f"causal broadcast slides, layer {'rb' if below is _RB else 'urb'}",
+            needs=below.needs,
+            promises=below.promises,
+            metadata="one id",
+            build=partial(_alone, below),
+        )
+        for below in _LAYERS
+    ]
+
+
+def _stacked(
+    name: str,
+    title: str,
+    paper: str,
+    metadata: str,
+    needs: tuple[str, ...],
+    build: Callable[[Setup, Layer], Any],
+    promises: tuple[str, ...] = (),
+) -> list[Algorithm]:
+    """A causal broadcast of the slides over each layer."""
+    return [
+        Algorithm(
+            name=f"{name}{below.suffix}",
+            title=f"{title}, over {below.title}",
+            paper=f"causal broadcast slides, {paper} (corrected)",
+            needs=tuple(dict.fromkeys((*below.needs, *needs))),
+            promises=(*below.promises, *ORDER, *promises),
+            metadata=metadata,
+            build=partial(_over, below, build),
+        )
+        for below in _LAYERS
+    ]
+
+
+CATALOG: dict[str, Algorithm] = {
+    entry.name: entry
+    for entry in (
+        *_unordered(),
+        *_stacked(
+            "no_waiting",
+            "no-waiting causal broadcast with the whole past",
+            "algorithm 1",
+            "every earlier message",
+            (),
+            lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
+        ),
+        *_stacked(
+            "no_waiting_gc",
+            "no-waiting causal broadcast that forgets what everyone has",
+            "algorithm 1'",
+            "every earlier message not yet everywhere",
+            (FIXED_GROUP, DETECTOR),
+            lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),
+        ),
+        *_stacked(
+            "waiting",
+            "waiting causal broadcast with vector clocks",
+            "algorithm 2",
+            "one id and n counters",
+            (FIXED_GROUP,),
+            lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
+        ),
+    )
+}

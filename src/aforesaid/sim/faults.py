@@ -1,0 +1,118 @@
+"""What goes wrong besides the network's daily misery: crashes, pauses, partitions, joins and leaves."""
+
+from typing import TYPE_CHECKING
+
+from aforesaid.core import Nanoseconds, Process
+from aforesaid.sim.chance import Chance
+from aforesaid.sim.scenario import (
+    Crash,
+    Fault,
+    Join,
+    Leave,
+    Moment,
+    Partition,
+    Pause,
+    Scenario,
+    nanoseconds,
+)
+
+if TYPE_CHECKING:
+    from aforesaid.sim.simulation import Seat, Simulation
+
+
+class Faults:
+    """A scenario's faults, put on the agenda; each counts when it fires."""
+
+    def __init__(self, scenario: Scenario, simulation: "Simulation") -> None:
+        self._scenario = scenario
+        self._simulation = simulation
+        self._chance = Chance(scenario.seed, "faults")
+        self._after: dict[Process, list[int]] = {}
+        """By process, after how many deliveries it crashes."""
+        self._delivered: dict[Process, int] = {}
+
+    @property
+    def watching(self) -> bool:
+        """True while a crash depends on deliveries."""
+        return bool(self._after)
+
+    def begin(self) -> None:
+        for fault in self._scenario.fault:
+            self._plan(fault)
+
+    def delivered(self, seat: "Seat") -> None:
+        """A process delivered a message; it may be its last."""
+        count = self._delivered[seat.name] = self._delivered.get(seat.name, 0) + 1
+        if count in self._after.get(seat.name, ()):
+            self._crash(seat.name)
+
+    def _plan(self, fault: Fault) -> None:
+        simulation = self._simulation
+        match fault:
+            case Crash(after_deliveries=int(count), process=process):
+                self._after.setdefault(self._victim(process), []).append(count)
+            case Crash(at_ms=at_ms, process=process) if at_ms is not None:
+                simulation.at(self._moment(at_ms), lambda: self._crash(process))
+            case Pause(at_ms=at_ms, for_ms=for_ms, process=process):
+                simulation.at(self._moment(at_ms), lambda: self._pause(process, nanoseconds(for_ms)))
+            case Partition(from_ms=from_ms, until_ms=until_ms):
+                simulation.at(nanoseconds(from_ms), lambda: self._part(fault))
+                simulation.at(nanoseconds(until_ms), lambda: simulation.network.mend(fault, simulation.now))
+            case Join(at_ms=at_ms, count=count, every_ms=every_ms, contact=contact):
+                first = self._moment(at_ms)
+                for number in range(count):
+                    simulation.at(first + number * nanoseconds(every_ms), lambda: self._join(contact))
+            case Leave(at_ms=at_ms, process=process):
+                simulation.at(self._moment(at_ms), lambda: self._leave(process))
+
+    def _moment(self, moment: Moment) -> Nanoseconds:
+        if isinstance(moment, list):
+            return self._chance.between(nanoseconds(moment[0]), nanoseconds(moment[1]))
+        return nanoseconds(moment)
+
+    def _victim(self, process: Process) -> Process:
+        members = self._simulation.members()
+        return self._chance.pick(members) if process == "any" and members else process
+
+    def _up(self, process: Process) -> "Seat | None":
+        """The seat of a process that is up, chosen by the seed if any will do."""
+        seat = self._simulation.seats.get(self._victim(process))
+        return seat if seat is not None and seat.up else None
+
+    def _crash(self, process: Process) -> None:
+        seat = self._up(process)
+        if seat is not None:
+            self._simulation.counters.fired("crash")
+            self._simulation.take_down(seat, "crashed")
+            self._simulation.lose_in_flight(seat.name, self._chance)
+
+    def _pause(self, process: Process, duration: Nanoseconds) -> None:
+        seat = self._up(process)
+        if seat is not None and not seat.paused:
+            self._simulation.counters.fired("pause")
+            seat.paused = True
+            self._simulation.at(self._simulation.now + duration, lambda: self._simulation.resume(seat))
+
+    def _part(self, partition: Partition) -> None:
+        if self._simulation.now < self._simulation.until:
+            self._simulation.counters.fired("partition")
+            self._simulation.network.part(partition)
+
+    def _join(self, contact: Process) -> None:
+        simulation = self._simulation
+        seat = self._up(contact)
+        if seat is None:
+            return
+        simulation.counters.fired("join")
+        name = f"p{len(simulation.seats)}"
+        newcomer = simulation.seat(name, (name,), joining=True)
+        simulation.call(newcomer, "join", seat.name)
+        for load in simulation.workloads:
+            load.joined(name)
+
+    def _leave(self, process: Process) -> None:
+        seat = self._up(process)
+        if seat is not None:
+            self._simulation.counters.fired("leave")
+            self._simulation.call(seat, "leave")
+            self._simulation.take_down(seat, "left")

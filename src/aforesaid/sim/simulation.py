@@ -1,0 +1,395 @@
+"""The deterministic simulator: virtual time, seeded chance, the shipped protocol objects.
+
+One agenda of (time, order, what to do); nothing else decides what happens next, so the same scenario gives
+the same trace on every machine. Each process sits in a `Seat`, which is also the effects sink of its
+protocol: what the protocol sends goes to the network at once, what it delivers is queued until the call
+returns, then traced and told to the workloads.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from aforesaid import __version__
+from aforesaid.core import MILLISECOND, Busy, MessageId, Nanoseconds, Process, Timer
+from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
+from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.sim.chance import Chance
+from aforesaid.sim.faults import Faults
+from aforesaid.sim.network import Counters, Network
+from aforesaid.sim.scenario import Scenario, nanoseconds
+from aforesaid.sim.workloads import workload
+from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
+
+PROGRESS_EVENTS = 20_000
+BUSY_RETRY = MILLISECOND
+"""How long a speaker waits when its protocol is busy."""
+
+Progress = Callable[[Nanoseconds, int, int], None]
+"""Called now and then with the virtual time, the events done and the messages delivered so far."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to: its row in the trace, and what the network did."""
+
+    run: Run
+    events: int
+    messages: int
+    deliveries: int
+    ended_ns: Nanoseconds
+    counters: Counters
+    held: dict[str, int]
+    """What the protocols still held at the end, by kind: zeros mean memory returned to empty."""
+
+
+class SimulationFailed(RuntimeError):
+    """A protocol broke one of its own invariants; the cause is chained, the text says how to replay it."""
+
+
+def simulate(
+    scenario: Scenario,
+    run: str | None = None,
+    build: Callable[[Setup], Any] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Outcome, MemoryTrace]:
+    """Run a scenario with its trace in memory. `build` puts another protocol in the algorithm's place."""
+    sink = MemorySink()
+    outcome = simulate_into(sink, scenario, run, build, progress)
+    return outcome, sink.trace
+
+
+def simulate_into(
+    sink: Sink,
+    scenario: Scenario,
+    run: str | None = None,
+    build: Callable[[Setup], Any] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Run a scenario and write its trace into a sink, chunk by chunk."""
+    scenario.validate()
+    simulation = Simulation(scenario, Tracer(sink), build)
+    try:
+        ended = simulation.run(progress)
+    except Exception as error:
+        raise SimulationFailed(
+            f"{scenario.algorithm}, seed {scenario.seed}, failed at {simulation.now / 1e6:.3f} ms: {error!r}"
+        ) from error
+    return simulation.close(run or run_name(scenario), ended)
+
+
+def run_name(scenario: Scenario) -> str:
+    """The default name of a scenario's run."""
+    return f"{scenario.algorithm}-n{scenario.processes}-s{scenario.seed}"
+
+
+class Seat:
+    """A process's place in the simulation: its protocol, its timers, whether it is up."""
+
+    __slots__ = (
+        "handed",
+        "handing_over",
+        "inbox",
+        "index",
+        "machine",
+        "name",
+        "network",
+        "paused",
+        "simulation",
+        "timers",
+        "up",
+    )
+
+    def __init__(self, simulation: "Simulation", name: Process, machine: Any, index: int) -> None:
+        self.simulation = simulation
+        self.network = simulation.network
+        self.name = name
+        self.machine = machine
+        self.index = index
+        self.up = True
+        self.paused = False
+        self.timers: dict[Timer, int] = {}
+        """Armed timers, each with the agenda number of its deadline; another number is an older arming."""
+        self.handed: deque[tuple[MessageId, Any]] = deque()
+        self.handing_over = False
+        self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
+        """What came while paused."""
+
+    def send(self, targets: Any, message: Any) -> None:
+        self.network.send(self.name, targets, message, self.simulation.now)
+
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
+        self.handed.append((message_id, payload))
+
+    def stable(self, message_id: MessageId) -> None:
+        self.simulation.stable(self, message_id)
+
+    def admit(self, peer: Process) -> None:
+        self.simulation.tracer.admitted(self.index, self.simulation.seats[peer].index)
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        simulation = self.simulation
+        self.timers[timer] = simulation.order
+        simulation.put(max(deadline, simulation.now), simulation.expire, self, timer, simulation.order)
+
+    def disarm(self, timer: Timer) -> None:
+        self.timers.pop(timer, None)
+
+    def choose(self, label: str, count: int) -> int:
+        return self.simulation.choices.below(count)
+
+
+class Simulation:
+    """One run in progress."""
+
+    def __init__(
+        self, scenario: Scenario, tracer: Tracer, build: Callable[[Setup], Any] | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.tracer = tracer
+        self.algorithm: Algorithm = algorithm(scenario.algorithm)
+        self._build = build or self.algorithm.build
+        self.now: Nanoseconds = 0
+        self.until = nanoseconds(scenario.duration_ms)
+        self.agenda: list[tuple[Nanoseconds, int, Callable[..., None], Any, Any, Any]] = []
+        self.order = 0
+        self.events = 0
+        self.messages = 0
+        self.deliveries = 0
+        self.counters = Counters()
+        self.choices = Chance(scenario.seed, "choices")
+        self.network = Network(
+            scenario.network, Chance(scenario.seed, "network"), self.counters, self._schedule_frame
+        )
+        self.seats: dict[Process, Seat] = {}
+        for name in scenario.names:
+            self.seat(name, scenario.names)
+        self.faults = Faults(scenario, self)
+        self.workloads = [
+            workload(spec, number, self, Chance(scenario.seed, f"workload {number}"))
+            for number, spec in enumerate(scenario.workload)
+        ]
+
+    def run(self, progress: Progress | None = None) -> str:
+        """Run the fault phase, then the drain phase; returns how it ended."""
+        for load in self.workloads:
+            load.begin()
+        self.faults.begin()
+        self.at(self.until, self._heal)
+        if self.scenario.sample_ms:
+            self.at(0, self._sample)
+        horizon = self.until + nanoseconds(self.scenario.drain_ms)
+        agenda = self.agenda
+        events = 0
+        pause = min(PROGRESS_EVENTS, self.scenario.events_max)
+        while agenda:
+            time, _, step, first, second, third = heappop(agenda)
+            if time > horizon:
+                return "cut"
+            self.now = time
+            step(first, second, third)
+            events += 1
+            if events == pause:
+                self.events = events
+                if progress:
+                    progress(self.now, events, self.deliveries)
+                if events >= self.scenario.events_max:
+                    return "cut"
+                pause = min(events + PROGRESS_EVENTS, self.scenario.events_max)
+        self.events = events
+        return "drained"
+
+    def close(self, run: str, ended: str) -> Outcome:
+        """Write the last rows of the trace."""
+        row = self.tracer.close(
+            Run(
+                run=run,
+                algorithm=self.algorithm.name,
+                seed=self.scenario.seed,
+                scenario=self.scenario.to_json(),
+                code_version=__version__,
+                ended=ended,
+                promises=self.algorithm.promises,
+            )
+        )
+        return Outcome(
+            run=row,
+            events=self.events,
+            messages=self.messages,
+            deliveries=self.deliveries,
+            ended_ns=self.now,
+            counters=self.counters,
+            held=self._gauges(),
+        )
+
+    def seat(self, name: Process, group: tuple[Process, ...], joining: bool = False) -> Seat:
+        """A process takes its place; a founding member at once, a newcomer still outside the group."""
+        setup = Setup(me=name, group=group, options=self.scenario.options)
+        machine = self._build(setup)
+        if self.scenario.network.retransmit:
+            machine = PerfectLinks(machine, nanoseconds(self.scenario.network.retransmit_ms))
+        seat = Seat(self, name, machine, self.tracer.began(name, 0, self.now, joining))
+        self.seats[name] = seat
+        return seat
+
+    def members(self) -> list[Process]:
+        """The processes that are up, in the order they came."""
+        return [seat.name for seat in self.seats.values() if seat.up]
+
+    def say(self, process: Process, payload: Any) -> None:
+        """A process broadcasts, if it is up; a paused one when it goes on."""
+        seat = self.seats[process]
+        if seat.up:
+            self._do(seat, self._say, payload, None)
+
+    def at(self, time: Nanoseconds, action: Callable[[], None]) -> None:
+        """Do something at a time of the simulation's own."""
+        self.put(time, _call, action, None, None)
+
+    def put(
+        self, time: Nanoseconds, step: Callable[..., None], first: Any, second: Any = None, third: Any = None
+    ) -> None:
+        heappush(self.agenda, (time, self.order, step, first, second, third))
+        self.order += 1
+
+    def call(self, seat: Seat, method: str, *arguments: Any) -> None:
+        """Call a protocol's method if its process is up; if it is paused, when it goes on."""
+        self._do(seat, self._call_method, method, arguments)
+
+    def resume(self, seat: Seat) -> None:
+        """A paused process goes on with what came meanwhile."""
+        if seat.paused:
+            seat.paused = False
+            inbox, seat.inbox = seat.inbox, []
+            for action, first, second in inbox:
+                self._do(seat, action, first, second)
+
+    def take_down(self, seat: Seat, fate: str) -> None:
+        """A process is gone for good, and the detector tells the others."""
+        seat.up = False
+        seat.timers.clear()
+        seat.inbox.clear()
+        self.tracer.ended(seat.index, fate, self.now)
+        told = self.now + nanoseconds(self.scenario.detector.delay_ms)
+        for other in self.seats.values():
+            if other.up:
+                self.put(told, self._peer_down, other, seat.name)
+
+    def lose_in_flight(self, source: Process, chance: Chance) -> None:
+        """A crashed process's frames on their way: an arbitrary part is lost, of a FIFO link a suffix."""
+        flying: dict[Process, list[int]] = {}
+        for place, entry in enumerate(self.agenda):
+            if entry[2] == self._arrive and entry[4] == source:
+                flying.setdefault(entry[3].name, []).append(place)
+        lost: set[int] = set()
+        for _, places in sorted(flying.items()):
+            places.sort(key=lambda place: self.agenda[place][:2])
+            if self.scenario.network.fifo:
+                lost.update(places[chance.between(0, len(places)) :])
+            else:
+                lost.update(place for place in places if chance.uniform() < 0.5)
+        self.counters.lost += len(lost)
+        # In place: `run` holds this list.
+        self.agenda[:] = [entry for place, entry in enumerate(self.agenda) if place not in lost]
+        heapify(self.agenda)
+
+    def expire(self, seat: Seat, timer: Timer, armed: int) -> None:
+        if seat.timers.get(timer) == armed:
+            self._do(seat, self._expire, timer, armed)
+
+    def stable(self, seat: Seat, message_id: MessageId) -> None:
+        """A protocol knows that everyone has delivered a message."""
+
+    def _schedule_frame(self, time: Nanoseconds, target: Process, source: Process, message: Any) -> None:
+        heappush(self.agenda, (time, self.order, self._arrive, self.seats[target], source, message))
+        self.order += 1
+
+    def _arrive(self, seat: Seat, source: Process, message: Any) -> None:
+        if seat.up and not seat.paused:
+            self.counters.arrived += 1
+            seat.machine.receive(source, message, self.now, seat)
+            if seat.handed:
+                self._hand_over(seat)
+        elif seat.up:
+            seat.inbox.append((self._receive, source, message))
+
+    def _do(self, seat: Seat, action: Callable[..., None], first: Any, second: Any) -> None:
+        if not seat.up:
+            return
+        if seat.paused:
+            seat.inbox.append((action, first, second))
+            return
+        action(seat, first, second)
+        # A workload that answers a delivery speaks from inside `_hand_over`, which goes on by itself.
+        if seat.handed and not seat.handing_over:
+            self._hand_over(seat)
+
+    def _receive(self, seat: Seat, source: Process, message: Any) -> None:
+        self.counters.arrived += 1
+        seat.machine.receive(source, message, self.now, seat)
+
+    def _say(self, seat: Seat, payload: Any, _: None) -> None:
+        # What is handed over but still queued comes after this send: so the application sees it.
+        try:
+            message_id = seat.machine.broadcast(payload, self.now, seat)
+        except Busy:
+            self.counters.refused += 1
+            self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload))
+            return
+        self.tracer.sent(seat.index, message_id, self.now)
+        self.messages += 1
+
+    def _expire(self, seat: Seat, timer: Timer, armed: int) -> None:
+        if seat.timers.get(timer) == armed:
+            del seat.timers[timer]
+            seat.machine.expire(timer, self.now, seat)
+
+    def _call_method(self, seat: Seat, method: str, arguments: tuple[Any, ...]) -> None:
+        getattr(seat.machine, method)(*arguments, self.now, seat)
+
+    def _peer_down(self, seat: Seat, peer: Process, _: None) -> None:
+        self.call(seat, "peer_down", peer)
+
+    def _hand_over(self, seat: Seat) -> None:
+        """Trace what was delivered and tell the workloads, who may speak in turn."""
+        handed = seat.handed
+        seat.handing_over = True
+        while handed and seat.up:
+            message_id, payload = handed.popleft()
+            self.tracer.delivered(seat.index, message_id, self.now)
+            self.deliveries += 1
+            if self.faults.watching:
+                self.faults.delivered(seat)
+            load = self.workloads[payload[0]]
+            if load.hears:
+                load.heard(seat.name, payload)
+        handed.clear()
+        seat.handing_over = False
+
+    def _heal(self) -> None:
+        self.network.heal(self.now)
+        for seat in self.seats.values():
+            self.resume(seat)
+
+    def _gauges(self) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for seat in self.seats.values():
+            if seat.up:
+                for name, value in seat.machine.gauges().items():
+                    total[name] = total.get(name, 0) + value
+        return total
+
+    def _sample(self) -> None:
+        for name, value in self._gauges().items():
+            self.tracer.sample(self.now, name, value)
+        self.tracer.sample(self.now, "frames_sent", self.counters.sent)
+        self.tracer.sample(self.now, "in_flight", len(self.agenda))
+        # The sampler must not keep a finished run going.
+        if self.agenda:
+            self.at(self.now + nanoseconds(self.scenario.sample_ms), self._sample)
+
+
+def _call(action: Callable[[], None], _: None, __: None) -> None:
+    action()

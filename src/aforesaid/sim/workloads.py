@@ -1,0 +1,178 @@
+"""What processes say, and when: one class per kind of workload in a scenario.
+
+A workload starts with `begin` and hears of every delivery through `heard`, so that real causal chains form:
+a reply is said because its question was delivered. It speaks through the simulation's `say` and asks for its
+next turn with `at`; it never touches a protocol.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from aforesaid.core import SECOND, Nanoseconds, Process
+from aforesaid.sim import scenario as model
+from aforesaid.sim.chance import Chance
+from aforesaid.sim.scenario import nanoseconds
+
+
+class Stage(Protocol):
+    """What a workload may do in the simulation."""
+
+    now: Nanoseconds
+    until: Nanoseconds
+    """The end of the fault phase: nothing new is said from then on; replies may still be."""
+
+    def say(self, process: Process, payload: Any) -> None:
+        """Broadcast, if the process is up."""
+
+    def at(self, time: Nanoseconds, action: Callable[[], None]) -> None: ...
+
+    def members(self) -> list[Process]:
+        """The processes now in the group."""
+
+
+Spec = TypeVar("Spec")
+
+
+class Workload(ABC, Generic[Spec]):
+    """The base: hears and ignores."""
+
+    hears = False
+    """True for workloads that answer what is delivered."""
+
+    def __init__(self, spec: Spec, number: int, stage: Stage, chance: Chance) -> None:
+        self.spec = spec
+        self.number = number
+        self.stage = stage
+        self.chance = chance
+
+    @abstractmethod
+    def begin(self) -> None:
+        """The fault phase begins."""
+
+    def heard(self, process: Process, payload: Any) -> None:
+        """A process delivered something said by this workload."""
+
+    def joined(self, process: Process) -> None:
+        """A process joined the group."""
+
+    def repeat(self, wait: Callable[[], Nanoseconds], action: Callable[[], None]) -> None:
+        """Do the action again and again, waiting before each time, until the fault phase ends."""
+
+        def turn() -> None:
+            action()
+            self.repeat(wait, action)
+
+        time = self.stage.now + max(1, wait())
+        if time < self.stage.until:
+            self.stage.at(time, turn)
+
+    def poisson(self, per_second: float, action: Callable[[], None]) -> None:
+        mean = round(SECOND / per_second)
+        self.repeat(lambda: self.chance.exponential(mean), action)
+
+
+class RateLoad(Workload[model.Rate]):
+    def begin(self) -> None:
+        for process in self.spec.processes or self.stage.members():
+            self._speaker(process)
+
+    def joined(self, process: Process) -> None:
+        if not self.spec.processes:
+            self._speaker(process)
+
+    def _speaker(self, process: Process) -> None:
+        def speak() -> None:
+            self.stage.say(process, (self.number,))
+
+        if self.spec.arrivals == "poisson":
+            self.poisson(self.spec.per_second, speak)
+        else:
+            period = round(SECOND / self.spec.per_second)
+            # A random phase, so that periodic speakers do not all speak at once.
+            phase = self.stage.now + self.chance.below(period)
+            self.stage.at(phase, lambda: self.repeat(lambda: period, speak))
+
+
+class BurstLoad(Workload[model.Bursts]):
+    def begin(self) -> None:
+        self.repeat(lambda: nanoseconds(self.spec.every_ms), self._burst)
+
+    def _burst(self) -> None:
+        process = self.chance.pick(self.stage.members())
+        for _ in range(self.spec.size):
+            self.stage.say(process, (self.number,))
+
+
+class HotSpotLoad(Workload[model.HotSpot]):
+    def begin(self) -> None:
+        self.poisson(self.spec.per_second, self._speak)
+
+    def _speak(self) -> None:
+        hot = self.chance.uniform() < self.spec.share
+        everyone = self.stage.members()
+        others = [process for process in everyone if process not in self.spec.hot]
+        process = self.chance.pick(self.spec.hot if hot or not others else others)
+        self.stage.say(process, (self.number,))
+
+
+class ChainLoad(Workload[model.Chain]):
+    """A payload is (workload, asker, asked, replies left)."""
+
+    hears = True
+
+    def begin(self) -> None:
+        self.poisson(self.spec.per_second, self._ask)
+
+    def _ask(self) -> None:
+        everyone = self.stage.members()
+        asker = self.chance.pick(everyone)
+        asked = self.chance.pick([process for process in everyone if process != asker] or everyone)
+        self.stage.say(asker, (self.number, asker, asked, self.spec.depth))
+
+    def heard(self, process: Process, payload: Any) -> None:
+        _, asker, asked, left = payload
+        if process != asked or left == 0:
+            return
+        reply = (self.number, asked, asker, left - 1)
+        think = nanoseconds(self.spec.think_ms)
+        self.stage.at(self.stage.now + think, lambda: self.stage.say(asked, reply))
+
+
+class PipelineLoad(Workload[model.Pipeline]):
+    """A payload is (workload, the stage that says it and those after it)."""
+
+    hears = True
+
+    def begin(self) -> None:
+        stages = tuple(self.spec.stages or self.stage.members())
+        self.poisson(self.spec.per_second, lambda: self.stage.say(stages[0], (self.number, stages)))
+
+    def heard(self, process: Process, payload: Any) -> None:
+        _, stages = payload
+        if len(stages) > 1 and stages[1] == process:
+            self.stage.say(process, (self.number, stages[1:]))
+
+
+class AllToAllLoad(Workload[model.AllToAll]):
+    def begin(self) -> None:
+        self.repeat(lambda: nanoseconds(self.spec.every_ms), self._round)
+
+    def _round(self) -> None:
+        for process in self.stage.members():
+            self.stage.say(process, (self.number,))
+
+
+_KINDS: dict[type, type[Workload[Any]]] = {
+    model.Rate: RateLoad,
+    model.Bursts: BurstLoad,
+    model.HotSpot: HotSpotLoad,
+    model.Chain: ChainLoad,
+    model.Pipeline: PipelineLoad,
+    model.AllToAll: AllToAllLoad,
+}
+
+
+def workload(spec: model.Workload, number: int, stage: Stage, chance: Chance) -> Workload[Any]:
+    """The workload a scenario's table describes."""
+    return _KINDS[type(spec)](spec, number, stage, chance)

@@ -1,0 +1,118 @@
+"""The sliding array: the elements of a window [first, next) of ever-growing indexes.
+
+Hybrid buffering, section 5.3. Elements enter at `next`, leave at `first`, and are read and replaced by their
+absolute index in between, all in amortised constant time. An index that has left the window, or is not in it
+yet, reads nothing: IndexError. What is held is what is inside: a removed element is released at once, and
+the room it took is given back as the window slides.
+
+Deviations from the paper:
+- Windows start at 1 unless told otherwise, because message numbers do (0 means "none").
+- One list with an offset instead of figure 3a's array of arrays. DESIGNS
+
+How it slides: while at most `EAGER` slots are in use, a removal deletes its slot at once. Above that,
+removals leave empty slots in front, which are deleted all together, and before they outnumber the elements
+of the window. Over any run, pointers moved <= elements added + (`EAGER` + 1) * elements removed. A window of
+up to `EAGER` elements has no empty slots, so that its picture (`core.freeze`) does not tell how it came about.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+EAGER = 64
+_EMPTY: Any = None
+
+
+class SlidingArray(Generic[T]):
+    """A window of elements by absolute index. `first` and `next` are for reading only."""
+
+    __slots__ = ("_base", "_due", "_items", "first", "next")
+
+    def __init__(self, first: int = 1) -> None:
+        self.first = first
+        """Index of the oldest element; equal to `next` when the window is empty."""
+        self.next = first
+        """Index that the next added element will have."""
+        # Element i is at _items[i - _base]; the slots before first - _base are empty. They must be deleted when
+        # `first` reaches _due; 0 while there are none.
+        self._base = first
+        self._due = 0
+        self._items: list[T] = []
+
+    def add(self, element: T) -> int:
+        """Append the element and return its index."""
+        index = self.next
+        self._items.append(element)
+        self.next = index + 1
+        return index
+
+    def remove(self) -> T:
+        """Remove and return the oldest element."""
+        items = self._items
+        first = self.first
+        if len(items) <= EAGER:
+            try:
+                element = items.pop(0)
+            except IndexError:
+                raise IndexError(f"nothing to remove: the window is empty at {first}") from None
+            self._base = self.first = first + 1
+            return element
+        empty = first - self._base
+        element = items[empty]
+        items[empty] = _EMPTY
+        self.first = first = first + 1
+        if first >= self._due:
+            self._settle()
+        return element
+
+    @property
+    def peek(self) -> T:
+        """The oldest element."""
+        try:
+            return self._items[self.first - self._base]
+        except IndexError:
+            raise IndexError(f"nothing to peek at: the window is empty at {self.first}") from None
+
+    def __getitem__(self, index: int) -> T:
+        if index >= self.first:
+            try:
+                return self._items[index - self._base]
+            except IndexError:
+                pass
+        raise self._outside(index)
+
+    def __setitem__(self, index: int, element: T) -> None:
+        """Replace the element at an index inside the window."""
+        if index >= self.first:
+            try:
+                self._items[index - self._base] = element
+                return
+            except IndexError:
+                pass
+        raise self._outside(index)
+
+    def __len__(self) -> int:
+        return self.next - self.first
+
+    def __iter__(self) -> Iterator[T]:
+        """The elements from the oldest on, as they were when the iteration began."""
+        return iter(self._items[self.first - self._base :])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.first}, {self.next})"
+
+    def _settle(self) -> None:
+        first = self.first
+        slots = len(self._items)
+        if self._due == 0:
+            # These are the first empty slots since the last deletion: let at most half of the list become
+            # empty, and stop before no more than EAGER elements are left behind them.
+            self._due = self._base + min(slots - EAGER, slots // 2)
+        if first >= self._due:
+            del self._items[: first - self._base]
+            self._base = first
+            self._due = 0
+
+    def _outside(self, index: int) -> IndexError:
+        return IndexError(f"index {index} is outside the window [{self.first}, {self.next})")
