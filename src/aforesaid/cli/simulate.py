@@ -11,7 +11,7 @@ from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, EXIT_VIOLATED, show
 from aforesaid.core import MILLISECOND, Misuse
 from aforesaid.sim import Outcome, Scenario, run_name, simulate, simulate_into
-from aforesaid.sim.scenario import nanoseconds
+from aforesaid.sim.parts import nanoseconds
 from aforesaid.trace.parquet import ParquetSink
 
 

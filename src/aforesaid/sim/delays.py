@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from aforesaid.core import Nanoseconds, Process
 from aforesaid.sim.chance import QUANTILES, Chance, lognormal_quantiles
-from aforesaid.sim.scenario import Constant, Delay, LogNormal, PerLink, Schedule, Uniform, nanoseconds
+from aforesaid.sim.parts import Constant, Delay, LogNormal, PerLink, Schedule, Uniform, nanoseconds
 
 Sampler: TypeAlias = Callable[[Process, Process, Nanoseconds], Nanoseconds]
 

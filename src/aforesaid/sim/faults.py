@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.core import Nanoseconds, Process
 from aforesaid.sim.chance import Chance
-from aforesaid.sim.scenario import (
+from aforesaid.sim.parts import (
     Crash,
     Fault,
     Join,
@@ -12,12 +12,14 @@ from aforesaid.sim.scenario import (
     Moment,
     Partition,
     Pause,
-    Scenario,
+    Suspect,
     nanoseconds,
 )
+from aforesaid.sim.scenario import Scenario
 
 if TYPE_CHECKING:
-    from aforesaid.sim.simulation import Seat, Simulation
+    from aforesaid.sim.seat import Seat
+    from aforesaid.sim.simulation import Simulation
 
 
 class Faults:
@@ -64,6 +66,8 @@ class Faults:
                     simulation.at(first + number * nanoseconds(every_ms), lambda: self._join(contact))
             case Leave(at_ms=at_ms, process=process):
                 simulation.at(self._moment(at_ms), lambda: self._leave(process))
+            case Suspect(at_ms=at_ms, process=process, suspected=suspected):
+                simulation.at(self._moment(at_ms), lambda: self._suspect(process, suspected))
 
     def _moment(self, moment: Moment) -> Nanoseconds:
         if isinstance(moment, list):
@@ -116,3 +120,9 @@ class Faults:
             self._simulation.counters.fired("leave")
             self._simulation.call(seat, "leave")
             self._simulation.take_down(seat, "left")
+
+    def _suspect(self, process: Process, suspected: Process) -> None:
+        seat, other = self._up(process), self._up(suspected)
+        if seat is not None and other is not None and seat is not other:
+            self._simulation.counters.fired("suspect")
+            self._simulation.call(seat, "peer_down", other.name)

@@ -7,8 +7,8 @@ from typing import Any
 from aforesaid.core import Nanoseconds, Process
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
-from aforesaid.sim.scenario import Network as NetworkModel
-from aforesaid.sim.scenario import Partition
+from aforesaid.sim.parts import Network as NetworkModel
+from aforesaid.sim.parts import Partition
 
 Schedule = Callable[[Nanoseconds, Process, Process, Any], None]
 """Put a frame's arrival on the agenda: when, target, source, message."""

@@ -1,12 +1,9 @@
 """The deterministic simulator: virtual time, seeded chance, the shipped protocol objects.
 
 One agenda of (time, order, what to do); nothing else decides what happens next, so the same scenario gives
-the same trace on every machine. Each process sits in a `Seat`, which is also the effects sink of its
-protocol: what the protocol sends goes to the network at once, what it delivers is queued until the call
-returns, then traced and told to the workloads.
+the same trace on every machine. Each process sits in a `Seat`.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -19,7 +16,9 @@ from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.faults import Faults
 from aforesaid.sim.network import Counters, Network
-from aforesaid.sim.scenario import Scenario, nanoseconds
+from aforesaid.sim.parts import nanoseconds
+from aforesaid.sim.scenario import Scenario
+from aforesaid.sim.seat import Seat
 from aforesaid.sim.workloads import workload
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
 
@@ -83,62 +82,6 @@ def simulate_into(
 def run_name(scenario: Scenario) -> str:
     """The default name of a scenario's run."""
     return f"{scenario.algorithm}-n{scenario.processes}-s{scenario.seed}"
-
-
-class Seat:
-    """A process's place in the simulation: its protocol, its timers, whether it is up."""
-
-    __slots__ = (
-        "handed",
-        "handing_over",
-        "inbox",
-        "index",
-        "machine",
-        "name",
-        "network",
-        "paused",
-        "simulation",
-        "timers",
-        "up",
-    )
-
-    def __init__(self, simulation: "Simulation", name: Process, machine: Any, index: int) -> None:
-        self.simulation = simulation
-        self.network = simulation.network
-        self.name = name
-        self.machine = machine
-        self.index = index
-        self.up = True
-        self.paused = False
-        self.timers: dict[Timer, int] = {}
-        """Armed timers, each with the agenda number of its deadline; another number is an older arming."""
-        self.handed: deque[tuple[MessageId, Any]] = deque()
-        self.handing_over = False
-        self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
-        """What came while paused."""
-
-    def send(self, targets: Any, message: Any) -> None:
-        self.network.send(self.name, targets, message, self.simulation.now)
-
-    def deliver(self, message_id: MessageId, payload: Any) -> None:
-        self.handed.append((message_id, payload))
-
-    def stable(self, message_id: MessageId) -> None:
-        self.simulation.stable(self, message_id)
-
-    def admit(self, peer: Process) -> None:
-        self.simulation.tracer.admitted(self.index, self.simulation.seats[peer].index)
-
-    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
-        simulation = self.simulation
-        self.timers[timer] = simulation.order
-        simulation.put(max(deadline, simulation.now), simulation.expire, self, timer, simulation.order)
-
-    def disarm(self, timer: Timer) -> None:
-        self.timers.pop(timer, None)
-
-    def choose(self, label: str, count: int) -> int:
-        return self.simulation.choices.below(count)
 
 
 class Simulation:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from aforesaid.core import SECOND, Nanoseconds, Process
-from aforesaid.sim import scenario as model
+from aforesaid.sim import parts as model
 from aforesaid.sim.chance import Chance
-from aforesaid.sim.scenario import nanoseconds
+from aforesaid.sim.parts import nanoseconds
 
 
 class Stage(Protocol):

@@ -58,7 +58,7 @@ class _Watched:
     base: tuple[int, ...] = ()
     delivered: int = 0
     frontier: dict[int, None] = field(default_factory=dict)
-    numbers: array[int] = field(default_factory=lambda: array("i"))
+    numbers: "array[int]" = field(default_factory=lambda: array("i"))
     """Its messages' indices by number, from 1."""
 
 
@@ -90,6 +90,9 @@ class Tracer:
         self._processes.append(_Watched(name, incarnation, now, joining, fate=fate))
         self._index[name, incarnation] = index
         self._alive += 1
+        # A newcomer may deliver what is on its way already: its predecessors are needed once more.
+        for message, (after, owed) in self._travelling.items():
+            self._travelling[message] = (after, owed + 1)
         return index
 
     def admitted(self, contact: int, newcomer: int) -> None:
@@ -173,8 +176,9 @@ class Tracer:
         rows = self._process_rows()
         self._hash("processes", "name", "\n".join(rows.name).encode())
         self._hash("processes", "fate", "\n".join(rows.fate).encode())
-        for column in ("incarnation", "began_ns", "ended_ns"):
+        for column in ("incarnation", "began_ns", "ended_ns", "joined", "complete"):
             self._hash("processes", column, getattr(rows, column).tobytes())
+        self._hash("processes", "base lengths", rows.base.lengths.tobytes())
         self._hash("processes", "base", rows.base.values.tobytes())
         whole = hashlib.blake2b(digest_size=16)
         for name in sorted(self._digests):
@@ -347,9 +351,9 @@ def _concatenated_lists(chunks: Sequence[Lists]) -> Lists:
     )
 
 
-def _int32(column: array[int]) -> Int32s:
+def _int32(column: "array[int]") -> Int32s:
     return np.frombuffer(column, np.int32) if column else np.empty(0, np.int32)
 
 
-def _int64(column: array[int]) -> Int64s:
+def _int64(column: "array[int]") -> Int64s:
     return np.frombuffer(column, np.int64) if column else np.empty(0, np.int64)

@@ -55,8 +55,9 @@ class EagerReliable:
         self.received = Received()
         self.sent = 0
         self.outside = False
-        """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
+        """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`, what comes in `early`."""
         self.unsaid: list[Relay] = []
+        self.early: list[tuple[Process, Relay]] = []
 
     def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]:
         self.sent += 1
@@ -69,11 +70,14 @@ class EagerReliable:
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> Handed:
         if type(message) is not Relay:
-            return self._membership(source, message, out)
+            return self._membership(source, message, now, out)
+        if self.outside:
+            # The contact's relays may overtake its Welcome; only Welcome tells which of them are owed.
+            self.early.append((source, message))
+            return ()
         message_id, body = message
         origin, incarnation, number = message_id
-        if self.outside or not self.received.add((origin, incarnation), number):
-            # Before Welcome nothing is owed: what the contact has not got yet, it will relay.
+        if not self.received.add((origin, incarnation), number):
             return ()
         others = [peer for peer in self.peers if peer != source and peer != origin]
         if others:
@@ -99,7 +103,8 @@ class EagerReliable:
         return ()
 
     def gauges(self) -> Mapping[str, int]:
-        return {"out_of_order": self.received.exceptions, "unsaid": len(self.unsaid)}
+        waiting = len(self.unsaid) + len(self.early)
+        return {"out_of_order": self.received.exceptions, "outside": waiting}
 
     def _say(self, relay: Relay, out: Effects) -> Handed:
         origin, incarnation, number = relay.message_id
@@ -108,23 +113,28 @@ class EagerReliable:
             out.send(self.peers, relay)
         return ((relay.message_id, relay.body),)
 
-    def _membership(self, source: Process, message: Any, out: Effects) -> Handed:
+    def _membership(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> Handed:
         if isinstance(message, Join):
             self._meet(source)
             out.admit(source)
             out.send((source,), Welcome((self.me, *self.peers), self.received.frozen()))
         elif isinstance(message, Welcome) and self.outside:
-            self.outside = False
-            self.received = Received(message.received)
-            self.peers = tuple(peer for peer in message.group if peer != self.me)
-            out.send(self.peers, Hello())
-            unsaid, self.unsaid = self.unsaid, []
-            return tuple(handed for relay in unsaid for handed in self._say(relay, out))
+            return self._enter(message, now, out)
         elif isinstance(message, Hello):
             self._meet(source)
         elif isinstance(message, Bye):
             self.peers = tuple(peer for peer in self.peers if peer != source)
         return ()
+
+    def _enter(self, welcome: Welcome, now: Nanoseconds, out: Effects) -> Handed:
+        self.outside = False
+        self.received = Received(welcome.received)
+        self.peers = tuple(peer for peer in welcome.group if peer != self.me)
+        out.send(self.peers, Hello())
+        early, self.early = self.early, []
+        unsaid, self.unsaid = self.unsaid, []
+        handed = [item for source, relay in early for item in self.receive(source, relay, now, out)]
+        return handed + [item for relay in unsaid for item in self._say(relay, out)]
 
     def _meet(self, peer: Process) -> None:
         if peer not in self.peers:

@@ -109,7 +109,7 @@ class PerfectLinks:
         self.above.leave(now, _Framing(self, out, now))
 
     def gauges(self) -> Mapping[str, int]:
-        return {**self.above.gauges(), "unacked": sum(map(len, self.unacked.values()))}
+        return {**self.above.gauges(), "link_unacked": sum(map(len, self.unacked.values()))}
 
     def frame(self, target: Process, body: Any, now: Nanoseconds, out: Effects) -> None:
         """Number a message towards a peer, keep it until it is acknowledged, and send it."""

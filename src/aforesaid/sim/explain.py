@@ -1,0 +1,56 @@
+"""A scenario's errors in the words of its file: which key, and what is allowed there."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from aforesaid.sim.parts import Delay, Detector, Fault, Network, Workload
+
+
+def explain(error: msgspec.ValidationError, data: Any, whole: type[msgspec.Struct]) -> str:
+    """msgspec's message, with the key in TOML's words and the allowed values where a choice was wrong."""
+    text, _, path = str(error).partition(" - at `$")
+    keys = path.rstrip("`").lstrip(".")
+    where = f"{keys}: " if keys else ""
+    place = re.sub(r"\[\d+\]", "", keys)
+    allowed = _CHOICES.get(place)
+    if text.startswith("Object contains unknown field"):
+        known = ", ".join(_known_keys(place, _at(data, keys), whole))
+        return f"{where}unknown key {text.rsplit(' ', 1)[-1]}" + (f"; known keys: {known}" if known else "")
+    text = text.replace("Object missing required field", "missing key")
+    text = f"{text[0].lower()}{text[1:]}"
+    return f"{where}{text}; allowed: {', '.join(allowed)}" if allowed else where + text
+
+
+def _tags(union: Any) -> list[str]:
+    return [str(kind.__struct_config__.tag) for kind in union.__args__]
+
+
+_CHOICES = {
+    "network.delay.kind": _tags(Delay),
+    "network.delay.spread.kind": ["constant", "uniform", "lognormal"],
+    "workload.kind": _tags(Workload),
+    "workload.arrivals": ["poisson", "periodic"],
+    "fault.kind": _tags(Fault),
+    "fault.frames": ["held", "lost"],
+}
+
+
+def _at(data: Any, keys: str) -> Any:
+    """The part of the data that a path such as `workload[2].kind` leads to."""
+    for name in re.findall(r"\w+", keys):
+        data = data[int(name) if isinstance(data, list) else name]
+    return data
+
+
+def _known_keys(place: str, table: Any, whole: type[msgspec.Struct]) -> list[str]:
+    """The keys known where an unknown one stood."""
+    tables: dict[str, Any] = {"": whole, "network": Network, "detector": Detector}
+    if place in tables:
+        return list(tables[place].__struct_fields__)
+    unions: dict[str, Any] = {"network.delay": Delay, "workload": Workload, "fault": Fault}
+    for kind in unions[place].__args__ if place in unions else ():
+        if kind.__struct_config__.tag == table.get("kind"):
+            return ["kind", *kind.__struct_fields__]
+    return []

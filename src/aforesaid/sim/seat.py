@@ -1,0 +1,70 @@
+"""A process's seat in the simulation, which is also the effects sink of its protocol.
+
+What the protocol sends goes to the network at once; what it delivers is queued until the call returns, then
+traced and told to the workloads, who may speak in turn.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from aforesaid.core import MessageId, Nanoseconds, Process, Timer
+
+if TYPE_CHECKING:
+    from aforesaid.sim.simulation import Simulation
+
+
+class Seat:
+    """A process's place in the simulation: its protocol, its timers, whether it is up."""
+
+    __slots__ = (
+        "handed",
+        "handing_over",
+        "inbox",
+        "index",
+        "machine",
+        "name",
+        "network",
+        "paused",
+        "simulation",
+        "timers",
+        "up",
+    )
+
+    def __init__(self, simulation: "Simulation", name: Process, machine: Any, index: int) -> None:
+        self.simulation = simulation
+        self.network = simulation.network
+        self.name = name
+        self.machine = machine
+        self.index = index
+        self.up = True
+        self.paused = False
+        self.timers: dict[Timer, int] = {}
+        """Armed timers, each with the agenda number of its deadline; another number is an older arming."""
+        self.handed: deque[tuple[MessageId, Any]] = deque()
+        self.handing_over = False
+        self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
+        """What came while paused."""
+
+    def send(self, targets: Any, message: Any) -> None:
+        self.network.send(self.name, targets, message, self.simulation.now)
+
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
+        self.handed.append((message_id, payload))
+
+    def stable(self, message_id: MessageId) -> None:
+        self.simulation.stable(self, message_id)
+
+    def admit(self, peer: Process) -> None:
+        self.simulation.tracer.admitted(self.index, self.simulation.seats[peer].index)
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        simulation = self.simulation
+        self.timers[timer] = simulation.order
+        simulation.put(max(deadline, simulation.now), simulation.expire, self, timer, simulation.order)
+
+    def disarm(self, timer: Timer) -> None:
+        self.timers.pop(timer, None)
+
+    def choose(self, label: str, count: int) -> int:
+        return self.simulation.choices.below(count)

@@ -1,0 +1,106 @@
+"""Opens traces that are stored as Parquet, ours or others', and vouches for what it hands out.
+
+Whatever is wrong with the files comes out as a `Misuse` of one line that names the file: no caller has to
+know PyArrow's errors. Processes, messages and samples are read when first asked for and kept; logs are read
+one row group at a time and not kept.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from aforesaid.core import Misuse
+from aforesaid.trace.model import Log, Messages, Processes, Run, Samples
+from aforesaid.trace.parquet.columns import messages_of, processes_of, run_of, samples_of
+from aforesaid.trace.parquet.deliveries import Deliveries
+from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.table import Table
+
+
+def find_runs(path: str | os.PathLike[str]) -> list[Path]:
+    """The run directories at a path: itself if it is one, else its children `run=...`, sorted."""
+    root = _directory(path)
+    if _is_run(root):
+        return [root]
+    with reading(root):
+        runs = sorted(child for child in root.glob(f"{RUN_PREFIX}*") if child.is_dir())
+    if not runs:
+        raise Misuse(f"{root} is not a trace: it holds neither runs.parquet nor a directory {RUN_PREFIX}...")
+    return runs
+
+
+def open_trace(path: str | os.PathLike[str]) -> "ParquetTrace":
+    """The trace in one run directory. Its files are checked now, their rows when they are read."""
+    run = _directory(path)
+    if not (run / "runs.parquet").is_file():
+        hint = "" if _is_run(run) else f"; name one run, a directory {RUN_PREFIX}..."
+        raise Misuse(f"{run} is not a trace: it has no runs.parquet{hint}")
+    return ParquetTrace(run)
+
+
+class ParquetTrace:
+    """A stored trace, as the checker reads it. Its arrays may be views of Arrow's memory, and read-only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # `runs` is read first and at once: the version must be known before anything else is understood.
+        runs = Table(path, "runs")
+        with reading(runs.path):
+            self.run: Run = run_of(runs.path, runs.read(), path.name.removeprefix(RUN_PREFIX))
+        self._tables = {name: Table(path, name) for name in SCHEMAS if name != "runs"}
+        self._deliveries = Deliveries(self._tables["deliveries"], self._process_count, self._message_count)
+
+    @cached_property
+    def processes(self) -> Processes:
+        table = self._tables["processes"]
+        with reading(table.path):
+            return processes_of(table.path, table.read(), self._message_count)
+
+    @cached_property
+    def messages(self) -> Messages:
+        table = self._tables["messages"]
+        with reading(table.path):
+            return messages_of(table.path, table.read(), self._process_count)
+
+    @cached_property
+    def samples(self) -> Samples:
+        table = self._tables["samples"]
+        with reading(table.path):
+            return samples_of(table.path, table.read(), self._process_count)
+
+    @property
+    def delivery_count(self) -> int:
+        """How many deliveries there are, without reading them."""
+        return self._tables["deliveries"].row_count
+
+    def logs(self) -> Iterator[tuple[int, Log]]:
+        """Every process with its log, from process 0 on."""
+        return self._deliveries.logs()
+
+    def log(self, process: int) -> Log:
+        if not 0 <= process < self._process_count:
+            raise Misuse(f"trace {self.path} has no process {process}; it has {self._process_count}, from 0")
+        return self._deliveries.log(process)
+
+    @property
+    def _process_count(self) -> int:
+        return self._tables["processes"].row_count
+
+    @property
+    def _message_count(self) -> int:
+        return self._tables["messages"].row_count
+
+
+def _directory(path: str | os.PathLike[str]) -> Path:
+    directory = Path(path)
+    with reading(directory):
+        if not directory.exists():
+            raise Misuse(f"{directory} does not exist")
+        if not directory.is_dir():
+            raise Misuse(f"{directory} is not a trace: a trace is a directory")
+        return directory
+
+
+def _is_run(directory: Path) -> bool:
+    return directory.name.startswith(RUN_PREFIX) or (directory / "runs.parquet").is_file()

@@ -1,0 +1,176 @@
+"""The five tables as Arrow schemas: what a file must hold, how it is stored, and what a reader refuses.
+
+A run is a directory `run=<id>` with one Parquet file per table. The id is in the directory's name and in no
+file: Spark and PyArrow take it from there, and PyArrow refuses a root whose files repeat it. What is -1 in
+memory because there is none (a time, an end, the process of an aggregate) is null on file, and so is the
+audience of a message to all. Every other column has no nulls.
+
+Columns beyond these are ignored, so that a later version may add some under the same version number. The
+number itself changes when an older reader would misunderstand a file.
+
+How columns are stored was measured with PyArrow 26 on 4 million deliveries with gamma-distributed delays, one
+core: DELTA_BINARY_PACKED for what grows slowly and a dictionary for what repeats give 3.95 bytes per
+delivery, encoded at 33 and decoded at 127 million rows a second, against 10.4 bytes, 18 and 48 with PyArrow's
+defaults. On top of that, zstd gives the same size as snappy, and takes a fifth longer both ways; so snappy.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from aforesaid.core import Misuse
+from aforesaid.trace.model import SCHEMA_VERSION
+
+VERSION_KEY = b"aforesaid.schema_version"
+"""Under this key the metadata of every file says the version."""
+RUN_PREFIX = "run="
+
+
+def _field(name: str, kind: Any, nullable: bool = False) -> Any:
+    return pa.field(name, kind, nullable=nullable)
+
+
+def _list(kind: Any) -> Any:
+    return pa.list_(pa.field("element", kind, nullable=False))
+
+
+SCHEMAS: dict[str, Any] = {
+    "runs": pa.schema(
+        [
+            _field("algorithm", pa.string()),
+            _field("seed", pa.int64()),
+            _field("scenario", pa.string()),
+            _field("code_version", pa.string()),
+            _field("ended", pa.string()),
+            _field("clock", pa.string()),
+            _field("promises", _list(pa.string())),
+            _field("digest", pa.string()),
+            _field("schema_version", pa.int32()),
+        ]
+    ),
+    "processes": pa.schema(
+        [
+            _field("process", pa.int32()),
+            _field("name", pa.string()),
+            _field("incarnation", pa.int32()),
+            _field("began_ns", pa.int64()),
+            _field("ended_ns", pa.int64(), nullable=True),
+            _field("fate", pa.string()),
+            _field("joined", pa.bool_()),
+            _field("base", _list(pa.int32())),
+            _field("complete", pa.bool_()),
+        ]
+    ),
+    "messages": pa.schema(
+        [
+            _field("message", pa.int32()),
+            _field("origin", pa.int32()),
+            _field("number", pa.int32()),
+            _field("time_ns", pa.int64(), nullable=True),
+            _field("sent_after", pa.int32()),
+            _field("after", _list(pa.int32())),
+            _field("audience", _list(pa.int32()), nullable=True),
+        ]
+    ),
+    "deliveries": pa.schema(
+        [
+            _field("process", pa.int32()),
+            _field("position", pa.int32()),
+            _field("time_ns", pa.int64()),
+            _field("message", pa.int32()),
+        ]
+    ),
+    "samples": pa.schema(
+        [
+            _field("time_ns", pa.int64()),
+            _field("process", pa.int32(), nullable=True),
+            _field("metric", pa.string()),
+            _field("value", pa.float64()),
+        ]
+    ),
+}
+
+_DELTA = {
+    "runs": (),
+    "processes": ("process", "began_ns", "ended_ns"),
+    "messages": ("message", "number", "time_ns", "sent_after", "after.list.element"),
+    "deliveries": ("position", "time_ns", "message"),
+    "samples": ("time_ns",),
+}
+_REPEATING = {
+    "runs": (),
+    "processes": ("fate",),
+    "messages": ("origin", "audience.list.element"),
+    "deliveries": ("process",),
+    "samples": ("process", "metric", "value"),
+}
+
+
+def storage(table: str) -> dict[str, Any]:
+    """The arguments of `pyarrow.parquet.ParquetWriter` for a table."""
+    return {
+        "compression": "snappy",
+        "column_encoding": dict.fromkeys(_DELTA[table], "DELTA_BINARY_PACKED"),
+        "use_dictionary": list(_REPEATING[table]),
+        "store_schema": False,
+    }
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What PyArrow and the system say of a file they cannot read, as one line that names it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise Misuse(f"cannot read {path}: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """An error's first line."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).strip().splitlines()[0].rstrip(".")
+
+
+def check_version(run: Path, version: object) -> None:
+    """Refuse what a later aforesaid wrote."""
+    text = version.decode(errors="replace") if isinstance(version, bytes) else str(version)
+    if not text.isdecimal() or int(text) < 1:
+        raise Misuse(f"trace {run} has schema version {text!r}, which is no version")
+    if int(text) > SCHEMA_VERSION:
+        raise Misuse(
+            f"trace {run} has schema version {int(text)}, this aforesaid reads up to {SCHEMA_VERSION}; "
+            "upgrade aforesaid"
+        )
+
+
+def check_columns(path: Path, table: str, schema: Any) -> None:
+    """Refuse a file that lacks a column of its table or has it in another type."""
+    for field in SCHEMAS[table]:
+        index = schema.get_field_index(field.name)
+        if index < 0:
+            raise Misuse(f"{path}: table {table} lacks column {field.name} ({plain(field.type)})")
+        kind = schema.field(index).type
+        if not _accepts(field.type, kind):
+            raise Misuse(
+                f"{path}: column {field.name} of table {table} is {plain(kind)}, expected {plain(field.type)}"
+            )
+
+
+def plain(kind: Any) -> str:
+    """A type as people write it: `list<int32>`."""
+    return f"list<{plain(kind.value_type)}>" if _is_list(kind) else str(kind)
+
+
+def _accepts(expected: Any, kind: Any) -> bool:
+    if _is_list(expected):
+        return _is_list(kind) and _accepts(expected.value_type, kind.value_type)
+    if pa.types.is_string(expected):
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(expected.equals(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))

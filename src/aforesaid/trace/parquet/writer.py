@@ -1,0 +1,212 @@
+"""Writes one run as Parquet: all of it, under its name, or nothing.
+
+Everything is written in a hidden directory beside the run's own, which neither Spark nor our reader looks
+into, and renamed when the last file is complete. So a run that can be seen is whole, whatever killed its
+writer. A run that is there is never written over unless asked to, and then only once the new one is complete.
+Nothing is forced to disk: a power cut may lose a run, and the seal (see `seal`) tells if it hurt one.
+"""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aforesaid.core import Misuse
+from aforesaid.trace.model import SCHEMA_VERSION, Int32s, Int64s, Messages, Processes, Run, Samples
+from aforesaid.trace.parquet.columns import messages_table, processes_table, run_table, samples_table
+from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, reason, storage
+from aforesaid.trace.parquet.seal import seal
+from aforesaid.trace.parquet.spill import Rows, Spill
+
+MEMORY_ROWS_MAX = 1 << 21
+"""Deliveries held in memory before they are spilled; each takes 20 bytes, and as much again to sort."""
+
+ROW_GROUP_ROWS = 1 << 20
+"""Deliveries in a row group: what a reader holds at a time."""
+
+CHUNK_ROWS_MIN = 1 << 16
+"""Messages or samples in a row group, at least, unless there are no more."""
+
+
+class ParquetSink:
+    """A `Sink` that stores its run in `<root>/run=<run_id>/`. A context manager: left unclosed, it aborts."""
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        run_id: str,
+        overwrite: bool = False,
+        memory_rows_max: int = MEMORY_ROWS_MAX,
+        row_group_rows: int = ROW_GROUP_ROWS,
+    ) -> None:
+        # What Hive would have to escape in a directory's name is not worth the escaping.
+        if not re.fullmatch(r"[A-Za-z0-9._+@,-]+", run_id):
+            raise Misuse(f"{run_id!r} cannot name a run; use letters, digits and ._+@,- only")
+        if memory_rows_max < 1 or row_group_rows < 1:
+            raise Misuse("memory_rows_max and row_group_rows must be at least 1")
+        self.path = Path(root) / f"{RUN_PREFIX}{run_id}"
+        self._run_id = run_id
+        self._overwrite = overwrite
+        self._row_group_rows = row_group_rows
+        self._message_count = 0
+        with _writing(self.path):
+            if self.path.exists() and not overwrite:
+                raise _already(self.path)
+            self._directory = _hidden_directory(self.path)
+        self._open = True
+        self._tables: dict[str, _Table] = {}
+        self._spill = Spill(self._directory / "deliveries.spill", memory_rows_max)
+
+    def messages(self, rows: Messages) -> None:
+        with _writing(self.path):
+            self._table("messages").append(messages_table(rows, self._message_count))
+        self._message_count += len(rows)
+
+    def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None:
+        """Keeps the arrays until they are spilled: the caller must not change them."""
+        with _writing(self.path):
+            self._spill.append(Rows(process, position, time_ns, message))
+
+    def samples(self, rows: Samples) -> None:
+        with _writing(self.path):
+            self._table("samples").append(samples_table(rows))
+
+    def close(self, run: Run, processes: Processes) -> None:
+        """Complete the run and show it."""
+        try:
+            if run.run != self._run_id:
+                raise ValueError(f"opened for run {self._run_id}, closed with {run.run}")
+            if self._spill.process_max >= len(processes):
+                raise ValueError(f"a delivery at process {self._spill.process_max} of {len(processes)}")
+            if self._spill.message_max >= self._message_count:
+                raise ValueError(f"message {self._spill.message_max} delivered, of {self._message_count}")
+            with _writing(self.path):
+                self._complete(run, processes)
+                _show(self._directory, self.path, self._overwrite)
+            self._open = False
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        """Leave no trace of the run, unless it is complete."""
+        if self._open:
+            self._open = False
+            self._spill.close()
+            for table in self._tables.values():
+                table.abandon()
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.abort()
+
+    def _complete(self, run: Run, processes: Processes) -> None:
+        deliveries = self._table("deliveries")
+        for rows in self._spill.row_groups(self._row_group_rows):
+            deliveries.write(pa.table(list(rows), schema=SCHEMAS["deliveries"]))
+        self._spill.close()
+        self._table("processes").append(processes_table(processes))
+        self._table("runs").append(run_table(run))
+        for name in SCHEMAS:
+            self._table(name).close()
+
+    def _table(self, name: str) -> "_Table":
+        if not self._open:
+            raise ValueError(f"run {self._run_id} is closed")
+        if name not in self._tables:
+            self._tables[name] = _Table(self._directory, name)
+        return self._tables[name]
+
+
+class _Table:
+    """One table's file; small chunks are gathered until they make a row group."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._path = directory / f"{name}.parquet"
+        self._writer: Any = pq.ParquetWriter(self._path, SCHEMAS[name], **storage(name))
+        self._writer.add_key_value_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
+        self._gathered: list[Any] = []
+        self._gathered_rows = 0
+
+    def append(self, rows: Any) -> None:
+        self._gathered.append(rows)
+        self._gathered_rows += len(rows)
+        if self._gathered_rows >= CHUNK_ROWS_MIN:
+            self._flush()
+
+    def write(self, rows: Any) -> None:
+        """Exactly these rows, as one row group."""
+        self._writer.write_table(rows, row_group_size=len(rows))
+
+    def close(self) -> None:
+        if self._gathered_rows:
+            self._flush()
+        self._writer.close()
+        seal(self._path)
+
+    def abandon(self) -> None:
+        # The file goes anyway; closing it must not hide why.
+        with suppress(Exception):
+            self._writer.close()
+
+    def _flush(self) -> None:
+        self.write(pa.concat_tables(self._gathered))
+        self._gathered, self._gathered_rows = [], 0
+
+
+def _hidden_directory(path: Path) -> Path:
+    """A new directory beside the run's. Others' are left alone: a live process elsewhere may have our id."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name = f".{path.name}.tmp-{os.getpid()}"
+    for attempt in count(1):
+        directory = path.parent / (name if attempt == 1 else f"{name}-{attempt}")
+        with suppress(FileExistsError):
+            directory.mkdir()
+            break
+    return directory
+
+
+def _show(directory: Path, path: Path, overwrite: bool) -> None:
+    """Give the complete directory the run's name."""
+    if not overwrite or not path.exists():
+        try:
+            directory.rename(path)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise _already(path) from error
+            raise
+        return
+    aside = directory.with_name(directory.name + ".old")
+    path.rename(aside)
+    try:
+        directory.rename(path)
+    except BaseException:
+        aside.rename(path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _already(path: Path) -> Misuse:
+    return Misuse(f"{path} exists; choose another --out or pass --force")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system says of a file it cannot write, as one line that names the run."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise Misuse(f"cannot write {path}: {reason(error)}") from error

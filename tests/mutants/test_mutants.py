@@ -1,0 +1,41 @@
+"""Every mutant dies, and dies of the property it breaks; what it is a mutant of survives the same runs."""
+
+import pytest
+
+from aforesaid.check import Report
+from aforesaid.sim import Outcome, Scenario
+from harness import command, judged, scenario
+from mutants.registry import MUTANTS, TALK, WILD, Mutant
+
+SEEDS = 60
+
+
+def worlds(mutant: Mutant) -> list[Scenario]:
+    parts = {"network": WILD, "workload": TALK, **mutant.parts}
+    return [scenario(mutant.algorithm, seed=seed, **parts) for seed in range(SEEDS)]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    if mutant.links:
+        monkeypatch.setattr("aforesaid.sim.simulation.PerfectLinks", mutant.links)
+    caught = 0
+    for world in worlds(mutant):
+        outcome, _, report = judged(world, build=mutant.build)
+        caught += broken(mutant, outcome, report)
+    assert caught >= 3, f"{mutant.name} was caught in {caught} of {SEEDS} runs only"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_algorithm_it_mutates_survives_the_same_worlds(mutant: Mutant) -> None:
+    for world in worlds(mutant):
+        outcome, _, report = judged(world)
+        assert report.value() == "kept", command(world)
+        assert not broken(mutant, outcome, report), command(world)
+
+
+def broken(mutant: Mutant, outcome: Outcome, report: Report) -> bool:
+    """Whether the run shows what the mutant breaks."""
+    if mutant.breaks.startswith("memory of "):
+        return outcome.held[mutant.breaks.removeprefix("memory of ")] > 0
+    return report.verdicts[mutant.breaks].value == "violated"
