@@ -20,7 +20,8 @@ def show_algorithms(name: str | None, as_json: bool) -> None:
 
 def _print_all(entries: list[Algorithm]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("name", "what it is", "needs", "metadata per message"):
+    table.add_column("name", no_wrap=True)
+    for column in ("what it is", "needs", "metadata per message"):
         table.add_column(column)
     for entry in entries:
         table.add_row(entry.name, entry.title, ", ".join(entry.needs) or "nothing", entry.metadata)

@@ -43,15 +43,18 @@ def print_report(report: Report) -> None:
     """A table of properties, then each violation in a sentence."""
     title = Text.assemble(report.run.run, ": ", show.verdict(report.value()))
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("property", "verdict", "violations", "required", "what it says"):
-        table.add_column(column)
+    for column in ("property", "verdict", "violations", "required"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("")
     for name, verdict in report.verdicts.items():
+        # What a property says matters when it was not kept; then it is worth the space.
+        meaning = "" if verdict.value == "kept" else verdict.note or PROPERTIES[name]
         table.add_row(
             name,
             show.verdict(verdict.value),
             f"{verdict.violations:,}" if verdict.violations else "",
-            "yes" if name in report.required else "",
-            Text(verdict.note or PROPERTIES[name], style="dim"),
+            "yes" if name in report.required else "no",
+            Text(meaning, style="dim"),
         )
     show.out.print(table)
     for name in report.required:

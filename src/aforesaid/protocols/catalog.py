@@ -86,21 +86,21 @@ class _Below:
 
 _RB = _Below(
     "",
-    "eager reliable broadcast",
+    "reliable broadcast",
     (RELIABLE_LINKS,),
     RELIABLE,
     lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
 )
 _URB = _Below(
     "_uniform",
-    "uniform reliable broadcast, all-ack",
+    "uniform broadcast (all-ack)",
     (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
 )
 _URB_MAJORITY = _Below(
     "_majority",
-    "uniform reliable broadcast, majority-ack",
+    "uniform broadcast (majority)",
     (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
@@ -171,7 +171,7 @@ CATALOG: dict[str, Algorithm] = {
         *_unordered(),
         *_stacked(
             "no_waiting",
-            "no-waiting causal broadcast with the whole past",
+            "no-waiting causal broadcast",
             "algorithm 1",
             "every earlier message",
             (),
@@ -179,7 +179,7 @@ CATALOG: dict[str, Algorithm] = {
         ),
         *_stacked(
             "no_waiting_gc",
-            "no-waiting causal broadcast that forgets what everyone has",
+            "no-waiting, with garbage collection",
             "algorithm 1'",
             "every earlier message not yet everywhere",
             (FIXED_GROUP, DETECTOR),
@@ -187,7 +187,7 @@ CATALOG: dict[str, Algorithm] = {
         ),
         *_stacked(
             "waiting",
-            "waiting causal broadcast with vector clocks",
+            "waiting, with vector clocks",
             "algorithm 2",
             "one id and n counters",
             (FIXED_GROUP,),

@@ -262,6 +262,10 @@ class Tracer:
         self._new_delivery_columns()
 
     def _flush_samples(self) -> None:
+        self._hash("samples", "time_ns", self._s_time.tobytes())
+        self._hash("samples", "process", self._s_process.tobytes())
+        self._hash("samples", "metric", "".join(f"{metric}\n" for metric in self._s_metric).encode())
+        self._hash("samples", "value", self._s_value.tobytes())
         self._sink.samples(
             Samples(_int64(self._s_time), _int32(self._s_process), self._s_metric, np.array(self._s_value))
         )

@@ -49,7 +49,7 @@ EVERYTHING: dict[str, Any] = {
     ],
 }
 
-GOLDEN = "2ec3db25c435f36cdde2fbdc75db3aeb"
+GOLDEN = "7ca5a9deea5379fcd170fa28b2978006"
 
 
 def test_the_same_scenario_gives_the_same_trace_on_any_machine() -> None:
@@ -90,7 +90,7 @@ def test_everything_that_can_go_wrong_did_and_the_order_held() -> None:
 
 def test_samples_are_taken_and_do_not_keep_the_run_going() -> None:
     outcome, trace = simulate(Scenario.of(EVERYTHING))
-    assert set(trace.samples.metric) >= {"pending", "unacked", "frames_sent", "in_flight"}
+    assert set(trace.samples.metric) >= {"pending", "link_unacked", "frames_sent", "in_flight"}
     assert int(trace.samples.time_ns.max()) <= outcome.ended_ns
 
 

@@ -1,0 +1,165 @@
+"""The tables of a trace made ready for the rules, and refused where no run could have written them.
+
+A message is *sent* if its origin's log says so. One that was delivered although nobody sent it is *forged*
+if its origin's log is complete, and *lost* if it is not: then the sending may be among the events that are
+missing. Neither has a place in an order. A forged message is owed to nobody; of a lost one nobody can say.
+
+A process is *correct* if its fate is `alive`. Something is certainly owed to it only if its log is complete
+too, else what seems missing may have been lost; of a process whose fate is unknown nothing is certain. Those
+that left, crashed or were evicted are owed nothing.
+"""
+
+import numpy as np
+
+from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
+from aforesaid.trace.model import Bools, Int64s, Messages, Processes
+
+Indices = Int64s
+"""Indices into tables: NumPy gathers with its pointer-sized integers, and would copy any other kind first."""
+
+
+class MalformedTrace(ValueError):
+    """A trace that no run could have written; the text is one line that names what is wrong."""
+
+
+class History:
+    """One trace's tables, with each origin's messages in order and each process's addressed messages."""
+
+    def __init__(self, trace: Trace) -> None:
+        messages, processes = trace.messages, trace.processes
+        self.trace = trace
+        self.run, self.messages, self.processes = trace.run, messages, processes
+        self.message_count, self.process_count = len(messages), len(processes)
+        _refuse_ragged(messages, processes)
+        _refuse_strangers(messages, processes)
+        self.origin = messages.origin
+        self.number = messages.number
+        self.sent_after = messages.sent_after
+        self.sent: Bools = messages.sent_after != NEVER_SENT
+        self.all_sent = bool(self.sent.all())
+        self.correct = [fate == "alive" for fate in processes.fate]
+        self.line = self._line()
+        """Every message sent, by origin and then by number."""
+        self.line_starts: Indices = np.searchsorted(
+            self.origin[self.line], np.arange(self.process_count + 1)
+        ).astype(np.int64)
+        self._refuse_disorder()
+        self.lost = self._lost()
+        self.to_all = messages.to_all
+        self.all_to_all = bool(messages.to_all.all())
+        self._addressed, self._addressed_starts = self._addressed_by_process()
+
+    def own(self, process: int) -> Indices:
+        """The messages a process sent, in the order it sent them."""
+        return self.line[self.line_starts[process] : self.line_starts[process + 1]]
+
+    def addressed(self, process: int) -> Bools:
+        """Which messages are addressed to a process."""
+        mask = self.to_all.copy()
+        mask[self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]] = True
+        return mask
+
+    def is_owed_for_certain(self, process: int) -> bool:
+        return self.correct[process] and bool(self.processes.complete[process])
+
+    def is_owed_perhaps(self, process: int) -> bool:
+        fate = self.processes.fate[process]
+        return fate == "unknown" or (fate == "alive" and not self.processes.complete[process])
+
+    def process_label(self, process: int) -> str:
+        return self.processes.label(process)
+
+    def message_label(self, message: int) -> str:
+        return label_of_message(self.trace, message)
+
+    def origin_label(self, message: int) -> str:
+        return self.process_label(int(self.origin[message]))
+
+    def refuse_short_log(self, process: int, deliveries: int) -> None:
+        """A send made after more deliveries than the whole log holds cannot have happened."""
+        own = self.own(process)
+        if len(own) and self.sent_after[own[-1]] > deliveries:
+            raise MalformedTrace(
+                f"sent_after of {self.message_label(int(own[-1]))} is {self.sent_after[own[-1]]}, "
+                f"but the log of {self.process_label(process)} ends at {deliveries}"
+            )
+
+    def _line(self) -> Indices:
+        sent = np.flatnonzero(self.sent)
+        return sent[np.argsort(self.origin[sent], kind="stable")]
+
+    def _refuse_disorder(self) -> None:
+        origin, number = self.origin[self.line], self.number[self.line]
+        expected = np.arange(1, len(self.line) + 1) - self.line_starts[origin]
+        wrong = np.flatnonzero(number != expected)
+        if len(wrong):
+            place = wrong[0]
+            raise MalformedTrace(
+                f"{self.message_label(int(self.line[place]))} stands where message {expected[place]} of "
+                f"{self.process_label(int(origin[place]))} should be"
+            )
+        sent_after = self.sent_after[self.line]
+        wrong = np.flatnonzero((sent_after[1:] < sent_after[:-1]) & (origin[1:] == origin[:-1]))
+        if len(wrong):
+            earlier, later = (int(self.line[wrong[0] + step]) for step in (0, 1))
+            raise MalformedTrace(
+                f"sent_after falls from {self.sent_after[earlier]} for {self.message_label(earlier)} to "
+                f"{self.sent_after[later]} for {self.message_label(later)}"
+            )
+
+    def _lost(self) -> Bools:
+        lost = np.zeros(self.message_count, np.bool_)
+        if not self.all_sent:
+            complete = self.processes.complete
+            # An origin that is not in the table may be one whose whole log was lost, if any log was.
+            by_origin = np.append(~complete, not complete.all())
+            lost = ~self.sent & by_origin[self.origin]
+        return lost
+
+    def _addressed_by_process(self) -> tuple[Indices, Indices]:
+        if self.all_to_all:
+            return np.empty(0, np.int64), np.zeros(self.process_count + 1, np.int64)
+        audience = self.messages.audience
+        message = np.repeat(np.arange(self.message_count), audience.lengths)
+        by_process = np.argsort(audience.values, kind="stable")
+        starts = np.searchsorted(audience.values[by_process], np.arange(self.process_count + 1))
+        return message[by_process], starts.astype(np.int64)
+
+
+def _refuse_ragged(messages: Messages, processes: Processes) -> None:
+    count = len(messages)
+    columns = {
+        "number": len(messages.number),
+        "time_ns": len(messages.time_ns),
+        "sent_after": len(messages.sent_after),
+        "after": len(messages.after),
+        "to_all": len(messages.to_all),
+        "audience": len(messages.audience),
+    }
+    for name, length in columns.items():
+        if length != count:
+            raise MalformedTrace(f"{length} rows in messages.{name}, but {count} messages")
+    for fate in processes.fate:
+        if fate not in FATES:
+            raise MalformedTrace(f"a process has the fate {fate!r}, which is none of: {', '.join(FATES)}")
+
+
+def _refuse_strangers(messages: Messages, processes: Processes) -> None:
+    count, process_count = len(messages), len(processes)
+    for values, bound, what, kind in (
+        (messages.after.values, count, "a predecessor", "messages"),
+        (processes.base.values, count, "part of a base", "messages"),
+        (messages.audience.values, process_count, "part of an audience", "processes"),
+    ):
+        if len(values) and (values.min() < 0 or values.max() >= bound):
+            wrong = values[(values < 0) | (values >= bound)][0]
+            raise MalformedTrace(f"{wrong} is named as {what}, but there are {bound} {kind}")
+    if not count:
+        return
+    if messages.origin.min() < -1 or messages.origin.max() >= process_count:
+        raise MalformedTrace(f"a message's origin is not among the {process_count} processes")
+    if messages.sent_after.min() < NEVER_SENT:
+        raise MalformedTrace(f"sent_after of a message is {messages.sent_after.min()}")
+    orphans = np.flatnonzero((messages.origin < 0) & (messages.sent_after != NEVER_SENT))
+    if len(orphans):
+        raise MalformedTrace(f"message {orphans[0]} was sent, but by no process of the trace")

@@ -1,0 +1,104 @@
+"""`aforesaid explore`: every schedule at a small scope, or one schedule again."""
+
+from pathlib import Path
+from typing import Any
+
+from aforesaid.check import check
+from aforesaid.cli import EXIT_OF_VALUE, show
+from aforesaid.cli.check import print_report
+from aforesaid.core import Misuse
+from aforesaid.explore import Exploration, Progress, Schedule, Scope, explore, replay
+from aforesaid.protocols.catalog import algorithm
+
+_FIRST: Any = 0
+
+
+def explore_all(name: str, scope: Scope, states_max: int, save: Path | None, as_json: bool) -> int:
+    algorithm(name)
+    if save is not None and save.exists():
+        raise Misuse(f"{save} exists; choose another file to --save the schedule in")
+    with show.progress(f"exploring {name}", None, "states") as bar:
+
+        def tell(now: Progress) -> None:
+            bar.update(_FIRST, completed=now.states, note=f"{now.depth} steps deep, {now.waiting:,} waiting")
+
+        found = explore(name, scope, progress=tell, states_max=states_max)
+    if save is not None and found.schedule is not None:
+        save.write_text(found.schedule.to_json() + "\n")
+    if as_json:
+        show.print_json(_facts(found))
+    else:
+        _print(found, save)
+    return EXIT_OF_VALUE[found.verdict]
+
+
+def replay_schedule(path: Path, as_json: bool) -> int:
+    """Run a saved schedule again and judge what it does."""
+    try:
+        schedule = Schedule.from_json(path.read_bytes())
+    except OSError as error:
+        raise Misuse(f"cannot read schedule {path}: {error.strerror}") from error
+    report = check(replay(schedule.algorithm, schedule.scope, schedule.steps))
+    if as_json:
+        show.print_json(report.to_dict())
+    else:
+        _print_steps(schedule.steps)
+        print_report(report)
+    return EXIT_OF_VALUE[report.value()]
+
+
+def _print(found: Exploration, save: Path | None) -> None:
+    scope = found.scope
+    faults = ", ".join(
+        f"up to {count} {what}"
+        for count, what in (
+            (scope.crashes_max, "crashes"),
+            (scope.duplicates_max, "duplicates"),
+            (scope.drops_max, "losses"),
+            (scope.timer_firings_max, "timers"),
+        )
+        if count
+    )
+    show.out.print(
+        f"{found.algorithm}, {scope.processes} processes saying {sum(scope.counts)} messages in all, "
+        f"{'FIFO links' if scope.fifo else 'any order of frames'}, {faults or 'no faults'}: ",
+        show.verdict(found.verdict),
+    )
+    show.print_facts(
+        "",
+        [
+            ("covered", "every schedule" if found.complete else "not every schedule: the search was cut off"),
+            ("states", f"{found.states:,}, by {found.transitions:,} transitions, {found.depth} steps deep"),
+            ("outcomes judged", f"{found.ends:,}"),
+            ("took", f"{found.seconds:.1f} s"),
+        ],
+    )
+    if found.violation is not None:
+        show.out.print("\nThe shortest schedule that breaks a promise:")
+        _print_steps(found.violation.steps)
+        for sentence in found.violation.sentences:
+            show.out.print(sentence)
+        if save is not None:
+            show.out.print(f"replay: aforesaid explore {found.algorithm} --replay {save}")
+
+
+def _print_steps(steps: Any) -> None:
+    for number, step in enumerate(steps, 1):
+        show.out.print(f"{number:4}. {step}")
+
+
+def _facts(found: Exploration) -> dict[str, Any]:
+    return {
+        "algorithm": found.algorithm,
+        "verdict": found.verdict,
+        "complete": found.complete,
+        "scope": found.scope.to_dict(),
+        "promises": list(found.promises),
+        "states": found.states,
+        "transitions": found.transitions,
+        "depth": found.depth,
+        "outcomes": found.ends,
+        "seconds": round(found.seconds, 3),
+        "schedule": [step.to_dict() for step in found.violation.steps] if found.violation else None,
+        "sentences": list(found.violation.sentences) if found.violation else [],
+    }

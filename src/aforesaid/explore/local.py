@@ -1,0 +1,209 @@
+"""The states a single process can be in, and what takes it from one to the next.
+
+A *local state* is everything of one process that can matter later: the protocol object (by its picture,
+`core.freeze`), the timers it has armed, whom it was told is down, and what the judgement needs: which messages
+it has delivered, and the causal past of each message it has sent. The order of past deliveries is not part of
+it: a wrong order is seen at the very delivery that makes it wrong (see `guard`), so two histories that agree
+on the set have the same future.
+
+Everything is numbered once (hash-consing): local states, frames, timers. A protocol runs once for each distinct
+(local state, input), on a clone; all else is table lookup. Numbers stand for whole values that are compared by
+equality, so no collision of hashes can make two states one.
+"""
+
+import pickle
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from aforesaid.core import Message, Timer, freeze
+from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
+from aforesaid.explore.scope import Build, Cast
+from aforesaid.protocols.catalog import Setup
+
+BROADCAST, RECEIVE, EXPIRE, SUSPECT = "broadcast", "receive", "expire", "suspect"
+"""What happens to a process; with it goes a number: 0, a frame, a timer, a peer."""
+
+
+class Frame(NamedTuple):
+    """A message on its way from one process to another; both by rank."""
+
+    source: int
+    target: int
+    message: Message
+
+
+class Local(NamedTuple):
+    """One local state."""
+
+    process: int
+    machine: bytes
+    """The protocol object, pickled; empty after a crash."""
+    delivered: int
+    """The set of messages delivered."""
+    pasts: tuple[int, ...]
+    """For each message sent so far, the set of messages delivered or sent before it."""
+    armed: frozenset[int]
+    suspected: int
+    """The set of peers it was told are down."""
+    log: tuple[int, ...]
+    """What was delivered, in order, if orders are remembered; else empty."""
+
+    @property
+    def crashed(self) -> bool:
+        return not self.machine
+
+
+class LocalStep(NamedTuple):
+    """What one input does to a local state."""
+
+    after: int
+    sends: tuple[tuple[int, tuple[int, ...]], ...]
+    """By target, the frames, in order."""
+    deliveries: tuple[tuple[int, int], ...]
+    """Each message delivered, with the set of those delivered before it."""
+    choices: tuple[int, ...]
+    failure: str
+
+    @property
+    def sent(self) -> list[int]:
+        """All frames."""
+        return [frame for _, frames in self.sends for frame in frames]
+
+
+@dataclass
+class LocalGraph:
+    """All local states met so far, numbered, and the steps between them."""
+
+    cast: Cast
+    build: Build
+    remember_order: bool = False
+    """True: tell histories with different orders of delivery apart. It costs states and is for tests."""
+    rows: list[Local] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
+    steps: dict[tuple[int, str, int], tuple[LocalStep, ...]] = field(default_factory=dict)
+    _no_ops: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _number_of: dict[Hashable, int] = field(default_factory=dict)
+    _number_of_pickled: dict[Local, int] = field(default_factory=dict)
+    _frame_of: dict[Hashable, int] = field(default_factory=dict)
+    _timer_of: dict[Hashable, int] = field(default_factory=dict)
+
+    def start(self, process: int) -> int:
+        """The local state in which a process begins."""
+        names = self.cast.names
+        machine = self.build(Setup(names[process], names))
+        return self._numbered(Local(process, b"-", 0, (), frozenset(), 0, ()), machine)
+
+    def crashed(self, local: int) -> int:
+        """The local state after a crash: what was sent and delivered remains to be judged."""
+        row = self.rows[local]._replace(machine=b"", armed=frozenset(), suspected=0)
+        return self._numbered_as(row, row)
+
+    def may_broadcast(self, local: int) -> bool:
+        row = self.rows[local]
+        return not row.crashed and len(row.pasts) < self.cast.counts[row.process]
+
+    def step(self, local: int, do: str, what: int) -> tuple[LocalStep, ...]:
+        """What an input does, once for each way of choosing."""
+        key = (local, do, what)
+        steps = self.steps.get(key)
+        if steps is None:
+            steps = self.steps[key] = tuple(self._step(local, do, what))
+        return steps
+
+    def is_no_op(self, local: int, frame: int) -> bool:
+        """Receiving the frame in this state changes nothing and asks for nothing."""
+        key = (local, frame)
+        no_op = self._no_ops.get(key)
+        if no_op is None:
+            no_op = self._no_ops[key] = self.rows[local].crashed or self._changes_nothing(local, frame)
+        return no_op
+
+    def _changes_nothing(self, local: int, frame: int) -> bool:
+        steps = self.step(local, RECEIVE, frame)
+        after, sends, deliveries, _, failure = steps[0]
+        return after == local and len(steps) == 1 and not (sends or deliveries or failure)
+
+    def _step(self, local: int, do: str, what: int) -> Iterable[LocalStep]:
+        answers: tuple[int, ...] | None = ()
+        while answers is not None:
+            machine = pickle.loads(self.rows[local].machine)
+            process = self.cast.names[self.rows[local].process]
+            deed = perform(self.cast, process, machine, self._input(local, do, what), answers)
+            yield self._after(local, do, what, machine, deed)
+            answers = deed.next_answers()
+
+    def _input(self, local: int, do: str, what: int) -> Input:
+        row = self.rows[local]
+        if do == BROADCAST:
+            return Input(do, what=self.cast.firsts[row.process] + len(row.pasts))
+        if do == RECEIVE:
+            frame = self.frames[what]
+            return Input(do, self.cast.names[frame.source], frame.message)
+        if do == EXPIRE:
+            return Input(do, what=self.timers[what])
+        return Input(do, self.cast.names[what])
+
+    def _after(self, local: int, do: str, what: int, machine: Any, deed: Deed) -> LocalStep:
+        row = self.rows[local]
+        armed = set(row.armed)
+        if do == BROADCAST:
+            own = self.cast.own_masks[row.process] & (
+                (1 << self.cast.firsts[row.process] + len(row.pasts)) - 1
+            )
+            row = row._replace(pasts=(*row.pasts, row.delivered | own))
+        elif do == EXPIRE:
+            armed.discard(what)
+        elif do == SUSPECT:
+            row = row._replace(suspected=row.suspected | 1 << what)
+        for arms, timer in deed.timers:
+            (armed.add if arms else armed.discard)(self._timer(timer))
+        delivered, log, deliveries, failure = row.delivered, list(row.log), [], deed.failure
+        for message_id, payload in deed.delivered:
+            message, misnamed = identified(self.cast, self.cast.names[row.process], message_id, payload)
+            deliveries.append((message, delivered))
+            failure = failure or misnamed
+            if message != UNKNOWN:
+                delivered |= 1 << message
+                log.append(message)
+        row = row._replace(delivered=delivered, armed=frozenset(armed))
+        if self.remember_order:
+            row = row._replace(log=tuple(log))
+        sends = () if failure else self._sends(row.process, deed)
+        return LocalStep(self._numbered(row, machine), sends, tuple(deliveries), deed.choices, failure)
+
+    def _sends(self, process: int, deed: Deed) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        by_target: dict[int, list[int]] = {}
+        for target, message in deed.sends:
+            by_target.setdefault(self.cast.rank[target], []).append(self._frame(process, target, message))
+        return tuple((target, tuple(frames)) for target, frames in sorted(by_target.items()))
+
+    def _numbered(self, row: Local, machine: Any) -> int:
+        row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
+        # Equal bytes are equal states and cheap to compare; only bytes not seen before need a picture.
+        number = self._number_of_pickled.get(row)
+        if number is None:
+            number = self._numbered_as((freeze(machine), row._replace(machine=b"-")), row)
+            self._number_of_pickled[row] = number
+        return number
+
+    def _numbered_as(self, key: Hashable, row: Local) -> int:
+        number = self._number_of.setdefault(key, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(row)
+        return number
+
+    def _frame(self, source: int, target: str, message: Message) -> int:
+        # Named tuples of different kinds with the same parts are equal; their pictures are not.
+        key = (source, target, freeze(message))
+        number = self._frame_of.setdefault(key, len(self.frames))
+        if number == len(self.frames):
+            self.frames.append(Frame(source, self.cast.rank[target], message))
+        return number
+
+    def _timer(self, timer: Timer) -> int:
+        number = self._timer_of.setdefault(freeze(timer), len(self.timers))
+        if number == len(self.timers):
+            self.timers.append(timer)
+        return number

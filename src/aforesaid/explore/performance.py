@@ -1,0 +1,118 @@
+"""One call into a protocol object, and everything it asked for.
+
+The explorer and the replay both run the shipped objects through `perform`, so that they cannot differ in what
+a call means. Two contracts of the port are checked here, because the checker, which sees only a trace, cannot:
+a protocol never raises, and it delivers under a message's id what was said under that id. A message is known
+by what was said: an algorithm that makes up the ids it delivers (by counting, say) must not hide a swapped
+order behind swapped names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer
+from aforesaid.explore.schedule import shown
+from aforesaid.explore.scope import Cast
+
+NOW: Nanoseconds = 0
+"""Time is abstract: a timer may fire at any moment, so deadlines carry no information and must not be state."""
+
+UNKNOWN = -1
+"""The number of a message that nobody can have said."""
+
+
+class Input(NamedTuple):
+    """What happens to a protocol object: a broadcast, a frame, a timer, a suspicion."""
+
+    do: str
+    peer: Process = ""
+    what: Any = None
+    """The number of the message to broadcast, the frame's message, or the timer."""
+
+
+@dataclass
+class Deed:
+    """What one call asked for; it is the effects sink of that call."""
+
+    answers: Sequence[int]
+    """What `choose` answers, in order; 0 after the last."""
+    sends: list[tuple[Process, Message]] = field(default_factory=list)
+    delivered: list[tuple[MessageId, Payload]] = field(default_factory=list)
+    timers: list[tuple[bool, Timer]] = field(default_factory=list)
+    """Armed (True) and disarmed, in order."""
+    asked: list[int] = field(default_factory=list)
+    """How many answers each choice had."""
+    failure: str = ""
+    """How the call broke the contract of the port; empty if it did not."""
+
+    def send(self, targets: Sequence[Process], message: Message) -> None:
+        self.sends.extend((target, message) for target in targets)
+
+    def deliver(self, message_id: MessageId, payload: Payload) -> None:
+        self.delivered.append((message_id, payload))
+
+    def stable(self, message_id: MessageId) -> None:
+        """Nothing here depends on it."""
+
+    def admit(self, peer: Process) -> None:
+        """Nobody joins in a scope."""
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        self.timers.append((True, timer))
+
+    def disarm(self, timer: Timer) -> None:
+        self.timers.append((False, timer))
+
+    def choose(self, label: str, count: int) -> int:
+        place = len(self.asked)
+        self.asked.append(count)
+        return self.answers[place] if place < len(self.answers) else 0
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """What was answered, all of it."""
+        return (*self.answers, *(0 for _ in range(len(self.asked) - len(self.answers))))[: len(self.asked)]
+
+    def next_answers(self) -> tuple[int, ...] | None:
+        """The answers to try next, so that all are tried once; None after the last."""
+        answers = list(self.choices)
+        while answers:
+            last = answers.pop()
+            if last + 1 < self.asked[len(answers)]:
+                return (*answers, last + 1)
+        return None
+
+
+def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: Sequence[int] = ()) -> Deed:
+    """Call the protocol object of a process; the object changes."""
+    deed = Deed(answers)
+    try:
+        match event.do:
+            case "broadcast":
+                expected = cast.message_ids[event.what]
+                named = machine.broadcast(str(expected), NOW, deed)
+                if named != expected:
+                    deed.failure = f"{process} called its message {named}, where {expected} was next"
+            case "receive":
+                machine.receive(event.peer, event.what, NOW, deed)
+            case "expire":
+                machine.expire(event.what, NOW, deed)
+            case _:
+                machine.peer_down(event.peer, NOW, deed)
+    except Exception as error:
+        # Whatever a protocol raises is a finding about the protocol, to be shown with its schedule.
+        deed.failure = f"the protocol of {process} raised {type(error).__name__}: {error}"
+    for target, message in deed.sends:
+        if target == process or target not in cast.rank:
+            deed.failure = deed.failure or f"{process} sent {shown(message)} to {target}"
+    return deed
+
+
+def identified(cast: Cast, process: Process, message_id: MessageId, payload: Payload) -> tuple[int, str]:
+    """Which message a delivery is, by what was said, and how it was misnamed, if it was."""
+    said = cast.said.get(payload, UNKNOWN) if isinstance(payload, str) else UNKNOWN
+    named = cast.number_of.get(message_id, UNKNOWN)
+    if said == named:
+        return said, ""
+    return said, f"{process} delivered {payload} under the name {message_id}"

@@ -1,0 +1,181 @@
+"""A schedule run again, on live protocol objects, with the tracer that every host uses.
+
+Nothing here is numbered, merged or pruned: frames lie in a list, objects change in place. So a rerun is also
+the explorer's cross-examination. What it found by table lookup must happen again here, and the checker, which
+reads only the trace, must see the same violation.
+
+A run is *drained* if nothing is owed any more: all have said their part, no timer is armed, every survivor
+knows of every crash, and what still lies in the network would have no effect. Only then may the checker
+judge whether everything was delivered; otherwise the run is *cut*.
+"""
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aforesaid import __version__
+from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze
+from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
+from aforesaid.explore.schedule import Step, shown
+from aforesaid.explore.scope import Build, Cast, Scope, Subject, subject
+from aforesaid.protocols.catalog import Setup
+from aforesaid.trace import MemorySink, MemoryTrace, Run, Tracer
+
+
+def replay(
+    build: Build | str, scope: Scope, steps: Sequence[Step], promises: tuple[str, ...] | None = None
+) -> MemoryTrace:
+    """Run a schedule again. The same steps give the same trace."""
+    return Rerun(subject(build, scope, promises), scope).run(steps)
+
+
+@dataclass
+class Seat:
+    """One process of a rerun."""
+
+    name: Process
+    machine: Any
+    index: int
+    said: int = 0
+    up: bool = True
+    timers: dict[Any, Timer] = field(default_factory=dict)
+    """Armed timers, by their picture."""
+    suspected: set[Process] = field(default_factory=set)
+
+
+class Rerun:
+    """One schedule in progress."""
+
+    def __init__(self, subject: Subject, scope: Scope) -> None:
+        self.subject, self.scope, self.cast = subject, scope, Cast(scope)
+        self.failure = ""
+        """How a protocol broke the contract of the port; nothing happens after that."""
+        self._sink = MemorySink()
+        self._tracer = Tracer(self._sink)
+        self._network: list[tuple[Process, Process, Message]] = []
+        self._seats = {name: self._seat(name) for name in self.cast.names}
+
+    def run(self, steps: Sequence[Step]) -> MemoryTrace:
+        """Perform all steps; the trace of what happened."""
+        for number, step in enumerate(steps, 1):
+            if self.failure:
+                raise Misuse(f"step {number} comes after a failure: {self.failure}")
+            try:
+                self._perform(step, number * MILLISECOND)
+            except Misuse as error:
+                raise Misuse(f"step {number} ({step}) cannot happen: {error}") from error
+        ended = "failed" if self.failure else "drained" if self.is_drained() else "cut"
+        scenario = {"scope": self.scope.to_dict(), "steps": [step.to_dict() for step in steps]}
+        self._tracer.close(
+            Run(
+                run=f"{self.subject.name}-schedule",
+                algorithm=self.subject.name,
+                scenario=json.dumps(scenario),
+                code_version=__version__,
+                ended=ended,
+                promises=self.subject.promises,
+            )
+        )
+        return self._sink.trace
+
+    def is_drained(self) -> bool:
+        """Whether nothing is owed any more."""
+        seats = self._seats
+        down = {seat.name for seat in seats.values() if not seat.up}
+        return all(
+            seat.said == count
+            and not seat.timers
+            and (seat.suspected == down or not self.scope.detector)
+            and all(
+                self._has_no_effect(seat, source, message)
+                for source, target, message in self._network
+                if target == seat.name
+            )
+            for seat, count in zip(seats.values(), self.cast.counts, strict=True)
+            if seat.up
+        )
+
+    def _seat(self, name: Process) -> Seat:
+        machine = self.subject.build(Setup(name, self.cast.names))
+        return Seat(name, machine, self._tracer.began(name, 0, 0))
+
+    def _perform(self, step: Step, now: int) -> None:
+        seat = self._seats.get(step.process)
+        if seat is None or not seat.up:
+            raise Misuse(f"there is no process {step.process}" if seat is None else f"{seat.name} is down")
+        match step.do:
+            case "lose":
+                self._taken(step, keep=False)
+            case "crash":
+                seat.up = False
+                self._network = [frame for frame in self._network if frame[1] != seat.name]
+                self._tracer.ended(seat.index, "crashed", now)
+            case _:
+                event = self._event(seat, step)
+                deed = perform(self.cast, seat.name, seat.machine, event, step.choices)
+                if step.do == "broadcast":
+                    self._tracer.sent(seat.index, self.cast.message_ids[event.what], now)
+                self._apply(seat, deed, now)
+
+    def _event(self, seat: Seat, step: Step) -> Input:
+        match step.do:
+            case "broadcast":
+                rank = self.cast.rank[seat.name]
+                if seat.said == self.cast.counts[rank]:
+                    raise Misuse(f"{seat.name} has nothing left to say")
+                seat.said += 1
+                return Input("broadcast", what=self.cast.firsts[rank] + seat.said - 1)
+            case "receive":
+                return Input("receive", step.peer, self._taken(step, step.keep))
+            case "suspect":
+                if step.peer in seat.suspected or self._seats[step.peer].up:
+                    raise Misuse(f"{step.peer} is up, or {seat.name} was told already")
+                seat.suspected.add(step.peer)
+                return Input("suspect", step.peer)
+            case _:
+                for picture, timer in seat.timers.items():
+                    if shown(timer) == step.what:
+                        del seat.timers[picture]
+                        return Input("expire", what=timer)
+                raise Misuse(f"{seat.name} has not armed {step.what}")
+
+    def _apply(self, seat: Seat, deed: Deed, now: int) -> None:
+        for message_id, payload in deed.delivered:
+            message, misnamed = identified(self.cast, seat.name, message_id, payload)
+            named = message_id if message == UNKNOWN else self.cast.message_ids[message]
+            self._tracer.delivered(seat.index, named, now)
+            self.failure = self.failure or misnamed
+        self.failure = deed.failure or self.failure
+        for arms, timer in deed.timers:
+            if arms:
+                seat.timers[freeze(timer)] = timer
+            else:
+                seat.timers.pop(freeze(timer), None)
+        self._network += [
+            (seat.name, target, message)
+            for target, message in deed.sends
+            if target in self._seats and self._seats[target].up
+        ]
+
+    def _taken(self, step: Step, keep: bool) -> Message:
+        """The frame that a step names. In queues, frames without effect before it are received in passing."""
+        seat = self._seats[step.process]
+        for frame in [frame for frame in self._network if frame[:2] == (step.peer, step.process)]:
+            message = frame[2]
+            if shown(message) == step.what:
+                if not keep:
+                    self._network.remove(frame)
+                return message
+            if self.scope.fifo:
+                if not self._has_no_effect(seat, step.peer, message):
+                    raise Misuse(f"{shown(message)} comes first on this link")
+                self._network.remove(frame)
+        raise Misuse("there is no such frame on its way")
+
+    def _has_no_effect(self, seat: Seat, source: Process, message: Message) -> bool:
+        machine = copy.deepcopy(seat.machine)
+        deed = perform(self.cast, seat.name, machine, Input("receive", source, message))
+        asked = deed.sends or deed.delivered or deed.timers or deed.asked or deed.failure
+        return not asked and freeze(machine) == freeze(seat.machine)

@@ -1,0 +1,111 @@
+"""What an exploration comes to: a verdict, the figures, and for a violation the schedule that shows it."""
+
+from dataclasses import dataclass, field
+
+from aforesaid.check import Report, Violation
+from aforesaid.explore.schedule import Schedule, Step
+from aforesaid.explore.scope import Scope
+from aforesaid.trace import MemoryTrace
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is."""
+
+    states: int
+    transitions: int
+    depth: int
+    """How many steps the schedules have that are being looked at."""
+    waiting: int
+    """How many states are known and not looked at yet."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What the reductions did, and what they cost."""
+
+    dead_frames: int = 0
+    """Distinct pairs of a local state and a frame taken away there."""
+    postponed: int = 0
+    """States in which some process that could have moved was postponed."""
+    restarts: int = 0
+    """Searches begun anew because an audit found an assumption wrong, or to find the shortest schedule."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A schedule that breaks a promise; run again, it gives this trace, and the checker this report."""
+
+    steps: tuple[Step, ...]
+    report: Report
+    trace: MemoryTrace
+    failure: str = ""
+    """How the protocol broke the contract of its port (it raised, it misnamed a delivery), if that is it."""
+    shortest: bool = True
+    """Whether no shorter schedule breaks a promise. False only if the search for one was cut off."""
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What the checker saw, of the properties promised."""
+        verdicts = self.report.verdicts
+        return tuple(w for name in self.report.required for w in verdicts[name].witnesses)
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """The names of the properties broken."""
+        return tuple(n for n in self.report.required if self.report.verdicts[n].value == "violated")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, in sentences."""
+        told = tuple(f"{violation.property}: {violation.sentence}" for violation in self.violations)
+        return (*told, self.failure) if self.failure else told
+
+    def __str__(self) -> str:
+        lines = [f"{number:3}. {step}" for number, step in enumerate(self.steps, 1)]
+        return "\n".join((*lines, *self.sentences))
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The result of exploring an algorithm within a scope."""
+
+    algorithm: str
+    scope: Scope
+    promises: tuple[str, ...]
+    complete: bool
+    """True if every schedule within the scope is covered, or a violation was found."""
+    states: int
+    transitions: int
+    depth: int
+    local_states: int
+    """How many different states single processes were in."""
+    ends: int
+    """How many different outcomes, at possible ends, the checker judged."""
+    cut: int
+    """States without a move that are no end: a timer was due and no firing was left. Liveness is open there."""
+    seconds: float
+    pruned: Pruned = Pruned()
+    violation: Counterexample | None = None
+    outcomes: frozenset[tuple[object, ...]] = field(default=frozenset(), repr=False)
+    """The outcomes themselves: for each process, what it had sent and delivered, and whether it had crashed."""
+
+    @property
+    def verdict(self) -> str:
+        """`violated`, `kept`, or `unknown` if the search was cut off or never saw an end."""
+        if self.violation:
+            return "violated"
+        return "kept" if self.complete and self.ends else "unknown"
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The violating schedule, ready to be written to a file."""
+        return Schedule(self.algorithm, self.scope, self.violation.steps) if self.violation else None
+
+    def __str__(self) -> str:
+        figures = (
+            f"{self.algorithm}: {self.verdict}; {self.states:,} states, {self.transitions:,} transitions, "
+            f"{self.ends:,} outcomes, {self.seconds:.1f} s"
+        )
+        return figures if self.violation is None else f"{figures}\n{self.violation}"

@@ -1,0 +1,111 @@
+"""The judge against a brute-force judge, on tens of thousands of small random traces.
+
+Value and exact set of violations must agree for every property, and every kind of fault must have been there.
+"""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from brute_judge import Brute, Judgement, Pairs
+from random_traces import SPOILERS, Scheduler, random_trace
+
+from aforesaid.check import PROPERTIES, Report, Verdict, check
+from aforesaid.trace import MemoryTrace
+
+BLOCKS = 10
+BLOCK_SEEDS = 2_200
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_agrees_with_brute_force(block: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(block * BLOCK_SEEDS, (block + 1) * BLOCK_SEEDS):
+        trace, done = random_trace(seed)
+        try:
+            brute = Brute(trace)
+            said = brute.judge()
+            report = check(trace, witnesses_max=None)
+            compare(report, said)
+            check_witnesses(trace, report, brute)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, {done}: {error}") from error
+        seen.update(done)
+        seen.update(f"{name} {value}" for name, value in said.values.items())
+        seen.update(f"no_foresight {kind}" for kind, *_ in said.violations["no_foresight"])
+        seen.update(f"recorded {kind}" for kind, *_ in said.violations["recorded"])
+        if said.violations["causal"] and said.violations["recorded"]:
+            seen["causal under lies"] += 1
+    require_all_kinds(seen)
+
+
+def compare(report: Report, said: Judgement) -> None:
+    for name in PROPERTIES:
+        verdict = report.verdicts[name]
+        found = pairs(verdict)
+        assert verdict.value == said.values[name], (name, verdict, said.violations[name])
+        assert found == said.violations[name], (name, found ^ said.violations[name])
+        assert verdict.violations == len(found) == len(verdict.witnesses), (name, verdict)
+        assert bool(verdict.note) == (verdict.value == "unknown"), (name, verdict)
+
+
+def pairs(verdict: Verdict) -> Pairs:
+    """A verdict's violations in the brute-force judge's terms."""
+    found: Pairs = set()
+    for witness in verdict.witnesses:
+        place = (witness.process_index, witness.message_index)
+        if verdict.property == "no_foresight":
+            found.add((witness.details["kind"], *place))
+        elif verdict.property == "recorded":
+            found.add((witness.details["kind"], *place, witness.details["predecessor_index"]))
+        else:
+            found.add(place)
+    return found
+
+
+def check_witnesses(trace: MemoryTrace, report: Report, brute: Brute) -> None:
+    """What a witness says about positions and predecessors is so."""
+    for verdict in report.verdicts.values():
+        for witness in verdict.witnesses:
+            process, message = witness.process_index, witness.message_index
+            if witness.position is not None:
+                assert trace.log(process).message[witness.position] == message, witness
+            if verdict.property == "causal":
+                predecessor = witness.details["predecessor_index"]
+                assert (process, message, predecessor) in brute.disordered, witness
+                assert witness.details["predecessor_position"] == brute.first[process].get(predecessor)
+
+
+def require_all_kinds(seen: Counter[str]) -> None:
+    expected = [spoil.__name__ for spoil in SPOILERS]
+    expected += ["multicast", "broadcast", "reckless", "record_truly", "causal under lies"]
+    expected += [f"{name} {value}" for name in PROPERTIES for value in ("kept", "violated")]
+    expected += [
+        f"{name} unknown"
+        for name in PROPERTIES
+        if name not in ("no_duplicate", "no_foresight", "audience", "recorded")
+    ]
+    expected += [f"no_foresight {kind}" for kind in ("own", "clock", "cycle")]
+    expected += [f"recorded {kind}" for kind in ("false", "missing")]
+    rare = {kind: seen[kind] for kind in expected if seen[kind] < 20}
+    assert not rare, f"too rare to mean anything: {rare}"
+
+
+def test_honest_recorder_is_never_accused() -> None:
+    """What the Tracer records agrees with the logs whatever happens, and in a good run all is kept."""
+    reckless_faults = 0
+    for seed in range(2_000):
+        random = Random(seed)
+        reckless = seed % 2 == 0
+        trace = Scheduler(random, multicast=seed % 4 < 2, reckless=reckless).run()
+        report = check(trace)
+        assert report.verdicts["recorded"].value == "kept", f"seed {seed}: {report.verdicts['recorded']}"
+        assert report.verdicts["no_foresight"].value == "kept", f"seed {seed}"
+        if reckless:
+            reckless_faults += report.verdicts["causal"].value == "violated"
+        else:
+            # A joiner that nobody admitted has no known fate.
+            certain = trace.run.ended == "drained" and "unknown" not in trace.processes.fate
+            allowed = ("kept",) if certain else ("kept", "unknown")
+            assert report.value() in allowed, f"seed {seed}: {report.to_dict()}"
+    assert reckless_faults > 100
