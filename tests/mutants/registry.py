@@ -71,7 +71,8 @@ class DeliveredShrinksWithPast(NoWaitingCollecting):
     """Slides, algorithm 1': what leaves the past is forgotten as delivered, too."""
 
     def _deliver_once(self, message_id: MessageId, payload: Any, fresh: Any, out: Any) -> None:
-        if message_id.number <= self.stable.get((message_id.origin, message_id.incarnation), 0):
+        known = message_id.number <= self.delivered.get((message_id.origin, message_id.incarnation), 0)
+        if known and message_id not in self.past:
             out.deliver(message_id, payload)
         else:
             super()._deliver_once(message_id, payload, fresh, out)

@@ -1,12 +1,12 @@
 """The command line: one file per subcommand, imported only when it runs, so that `--help` is instant.
 
-Exit codes: 0 kept (or done), 1 violated, 2 misuse, 3 unknown, 130 interrupted. Results go to standard
-output, progress and errors to standard error. A misuse is one line, without a stack trace.
+Exit codes: 0 kept (or done), 1 violated, 2 misuse, 3 unknown, 130 interrupted (by typer). Results go to
+standard output, progress and errors to standard error. A misuse is one line, without a stack trace.
 """
 
 import sys
 
-EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN = 0, 1, 2, 3
 
 EXIT_OF_VALUE = {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}
 
@@ -20,8 +20,6 @@ def main() -> None:
         app()
     except Misuse as error:
         _fail(str(error), EXIT_MISUSE)
-    except KeyboardInterrupt:
-        _fail("interrupted; nothing half-done was left behind", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): not our failure to report.
         sys.stderr.close()

@@ -12,8 +12,10 @@ from typing import Any
 
 from aforesaid.core import Layer, Misuse, Process
 from aforesaid.protocols.broadcast.best_effort import BestEffort
+from aforesaid.protocols.broadcast.newtop import Newtop
 from aforesaid.protocols.broadcast.no_waiting import NoWaiting, NoWaitingCollecting
 from aforesaid.protocols.broadcast.reliable import EagerReliable
+from aforesaid.protocols.broadcast.tree import Tree
 from aforesaid.protocols.broadcast.uniform import UniformReliable
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Waiting
@@ -59,11 +61,15 @@ class Algorithm:
     """Its own settings, by name, each with what it means."""
 
     def validate(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings it does not have."""
+        """Refuse settings it does not have, and values it does not take."""
         for name in options:
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise Misuse(f"options.{name}: {self.name} has no such option; it has: {known}")
+        try:
+            self.build(Setup("p0", ("p0",), 0, options))
+        except Misuse as error:
+            raise Misuse(f"options: {error}") from error
 
 
 def algorithm(name: str) -> Algorithm:
@@ -184,6 +190,7 @@ CATALOG: dict[str, Algorithm] = {
             "every earlier message not yet everywhere",
             (FIXED_GROUP, DETECTOR),
             lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),
+            promises=("stability",),
         ),
         *_stacked(
             "waiting",
@@ -192,6 +199,29 @@ CATALOG: dict[str, Algorithm] = {
             "one id and n counters",
             (FIXED_GROUP,),
             lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
+        ),
+        Algorithm(
+            name="newtop",
+            title="Newtop: Lamport clocks, one order for all",
+            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 9)",
+            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id and two clocks",
+            build=lambda setup: Newtop(setup.me, setup.group, setup.incarnation, **setup.options),
+            options={
+                "idle_ms": "how long a process with news stays silent before it sends a null message (10)",
+                "nulls": "false: no null messages; shows how liveness is lost when a process is idle (true)",
+            },
+        ),
+        Algorithm(
+            name="tree",
+            title="FIFO broadcast along a spanning tree",
+            paper="hybrid-buffering paper, section 1",
+            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id",
+            build=lambda setup: Tree(setup.me, setup.group, setup.incarnation, **setup.options),
+            options={"fan_out": "children of a process in the tree (2)"},
         ),
     )
 }

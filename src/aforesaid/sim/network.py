@@ -78,6 +78,22 @@ class Network:
             if not self._cut(source, target, message):
                 self._carry(source, target, message, now)
 
+    def held_on(self, source: Process, target: Process) -> int:
+        """How many frames of a link a partition holds."""
+        return sum(link[:2] == (source, target) for link in self._held)
+
+    def keep_held(self, source: Process, target: Process, kept: set[int]) -> None:
+        """Of a link's held frames, oldest first, lose all but those numbered so."""
+        rest, number = [], 0
+        for frame in self._held:
+            if frame[:2] == (source, target):
+                number += 1
+                if number - 1 not in kept:
+                    self._counters.lost += 1
+                    continue
+            rest.append(frame)
+        self._held = rest
+
     def heal(self, now: Nanoseconds) -> None:
         """The fault phase is over: no loss, no duplication, no partition."""
         self._loss = self._duplication = 0.0

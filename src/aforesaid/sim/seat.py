@@ -1,7 +1,8 @@
 """A process's seat in the simulation, which is also the effects sink of its protocol.
 
 What the protocol sends goes to the network at once; what it delivers is queued until the call returns, then
-traced and told to the workloads, who may speak in turn.
+traced and told to the workloads, who may speak in turn. What it calls stable is queued with it, in order, so
+that the trace knows of every delivery and sending that came before.
 """
 
 from collections import deque
@@ -12,6 +13,10 @@ from aforesaid.core import MessageId, Nanoseconds, Process, Timer
 
 if TYPE_CHECKING:
     from aforesaid.sim.simulation import Simulation
+
+
+STABLE = object()
+"""In the queue in a payload's place: the message is not delivered here but called stable."""
 
 
 class Seat:
@@ -53,7 +58,7 @@ class Seat:
         self.handed.append((message_id, payload))
 
     def stable(self, message_id: MessageId) -> None:
-        self.simulation.stable(self, message_id)
+        self.handed.append((message_id, STABLE))
 
     def admit(self, peer: Process) -> None:
         self.simulation.tracer.admitted(self.index, self.simulation.seats[peer].index)

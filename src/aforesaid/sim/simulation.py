@@ -18,7 +18,7 @@ from aforesaid.sim.faults import Faults
 from aforesaid.sim.network import Counters, Network
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import Scenario
-from aforesaid.sim.seat import Seat
+from aforesaid.sim.seat import STABLE, Seat
 from aforesaid.sim.workloads import workload
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
 
@@ -227,16 +227,22 @@ class Simulation:
             if entry[2] == self._arrive and entry[4] == source:
                 flying.setdefault(entry[3].name, []).append(place)
         lost: set[int] = set()
-        for _, places in sorted(flying.items()):
-            places.sort(key=lambda place: self.agenda[place][:2])
-            if self.scenario.network.fifo:
-                lost.update(places[chance.between(0, len(places)) :])
-            else:
-                lost.update(place for place in places if chance.uniform() < 0.5)
+        for target in [seat.name for seat in self.seats.values()]:
+            places = sorted(flying.get(target, ()), key=lambda place: self.agenda[place][:2])
+            # What a partition holds was sent after what is on its way: it is the tail of the link.
+            kept = self._survivors(len(places) + self.network.held_on(source, target), chance)
+            lost.update(place for number, place in enumerate(places) if number not in kept)
+            self.network.keep_held(source, target, {number - len(places) for number in kept})
         self.counters.lost += len(lost)
         # In place: `run` holds this list.
         self.agenda[:] = [entry for place, entry in enumerate(self.agenda) if place not in lost]
         heapify(self.agenda)
+
+    def _survivors(self, count: int, chance: Chance) -> set[int]:
+        """Which of a crashed process's frames of one link, oldest first, arrive all the same."""
+        if self.scenario.network.fifo:
+            return set(range(chance.between(0, count)))
+        return {number for number in range(count) if chance.uniform() < 0.5}
 
     def expire(self, seat: Seat, timer: Timer, armed: int) -> None:
         if seat.timers.get(timer) == armed:
@@ -244,6 +250,7 @@ class Simulation:
 
     def stable(self, seat: Seat, message_id: MessageId) -> None:
         """A protocol knows that everyone has delivered a message."""
+        self.tracer.stable(seat.index, message_id, self.now)
 
     def _schedule_frame(self, time: Nanoseconds, target: Process, source: Process, message: Any) -> None:
         heappush(self.agenda, (time, self.order, self._arrive, self.seats[target], source, message))
@@ -296,11 +303,14 @@ class Simulation:
         self.call(seat, "peer_down", peer)
 
     def _hand_over(self, seat: Seat) -> None:
-        """Trace what was delivered and tell the workloads, who may speak in turn."""
+        """Trace what was delivered or is stable, and tell the workloads of deliveries; they may speak in turn."""
         handed = seat.handed
         seat.handing_over = True
         while handed and seat.up:
             message_id, payload = handed.popleft()
+            if payload is STABLE:
+                self.stable(seat, message_id)
+                continue
             self.tracer.delivered(seat.index, message_id, self.now)
             self.deliveries += 1
             if self.faults.watching:

@@ -257,3 +257,23 @@ class Broken:
 def test_a_protocol_that_breaks_its_own_invariant_stops_the_run_and_says_how_to_replay_it() -> None:
     with pytest.raises(SimulationFailed, match=r"waiting, seed 1, failed at .*an invariant of ours"):
         simulate(scenario(), build=lambda setup: Broken())
+
+
+def test_a_crash_behind_a_partition_loses_a_suffix_of_a_fifo_link() -> None:
+    """What the partition holds was sent after what is on its way: it cannot arrive where that is lost."""
+    for seed in range(40):
+        _, _, report = judged(
+            scenario(
+                "best_effort",
+                processes=3,
+                seed=seed,
+                duration_ms=300,
+                network={"fifo": True, "delay": {"kind": "constant", "ms": 50}},
+                workload=[{"kind": "rate", "per_second": 60}],
+                fault=[
+                    {"kind": "partition", "from_ms": 40, "until_ms": 200, "groups": [["p0"], ["p1", "p2"]]},
+                    {"kind": "crash", "at_ms": 60, "process": "p0"},
+                ],
+            )
+        )
+        assert report.verdicts["fifo"].value == "kept", seed

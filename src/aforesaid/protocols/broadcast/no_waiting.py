@@ -104,9 +104,9 @@ class NoWaitingCollecting(NoWaiting):
         super().__init__(me, below, incarnation)
         self.peers = tuple(peer for peer in group if peer != me)
         self.acked: dict[Process, dict[Source, int]] = {peer: {} for peer in self.peers}
-        """By correct peer, what it has delivered; a crashed peer leaves."""
-        self.stable: dict[Source, int] = {}
-        """Up to which number everyone has delivered, and the past has forgotten."""
+        """By correct peer, up to which number it has delivered each source; a crashed peer leaves."""
+        self.acks: dict[MessageId, int] = {}
+        """How many correct peers have delivered a message that is not stable. So an ack costs constant work."""
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         if type(message) is not Ack:
@@ -114,13 +114,22 @@ class NoWaitingCollecting(NoWaiting):
         elif source in self.acked:
             acked = self.acked[source]
             for origin, number in message.delivered:
-                acked[origin] = max(number, acked.get(origin, 0))
-            self._forget([origin for origin, _ in message.delivered], out)
+                for further in range(acked.get(origin, 0) + 1, number + 1):
+                    message_id = MessageId(*origin, further)
+                    self.acks[message_id] = self.acks.get(message_id, 0) + 1
+                    self._forget_if_everywhere(message_id, out)
+                    acked[origin] = further
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         super().peer_down(peer, now, out)
-        self.acked.pop(peer, None)
-        self._forget(list(self.delivered), out)
+        gone = self.acked.pop(peer, None)
+        if gone is None:
+            return
+        for message_id in list(self.acks):
+            if message_id.number <= gone.get((message_id.origin, message_id.incarnation), 0):
+                self.acks[message_id] -= 1
+        for message_id in list(self.past):
+            self._forget_if_everywhere(message_id, out)
 
     def _arrived(self, handed: Handed, out: Effects) -> list[MessageId]:
         fresh = super()._arrived(handed, out)
@@ -129,22 +138,17 @@ class NoWaitingCollecting(NoWaiting):
             sources = dict.fromkeys((origin, incarnation) for origin, incarnation, _ in fresh)
             if self.peers:
                 out.send(self.peers, Ack(tuple((source, self.delivered[source]) for source in sources)))
-            self._forget(list(sources), out)
+            for message_id in fresh:
+                self._forget_if_everywhere(message_id, out)
         return fresh
 
-    def _forget(self, sources: Sequence[Source], out: Effects) -> None:
-        """Drop from the past what every correct process has delivered; it is stable."""
-        for source in sources:
-            everywhere = min(
-                (acked.get(source, 0) for acked in self.acked.values()),
-                default=self.delivered.get(source, 0),
-            )
-            everywhere = min(everywhere, self.delivered.get(source, 0))
-            number = self.stable.get(source, 0)
-            while number < everywhere:
-                number += 1
-                message_id = MessageId(*source, number)
-                # Under a false suspicion a number may have been skipped; in the model it is always there.
-                self.past.pop(message_id, None)
-                out.stable(message_id)
-            self.stable[source] = number
+    def _forget_if_everywhere(self, message_id: MessageId, out: Effects) -> None:
+        """Drop from the past what every correct process has delivered, this one included: it is stable."""
+        origin, incarnation, number = message_id
+        if self.acks.get(message_id, 0) < len(self.acked):
+            return
+        if number <= self.delivered.get((origin, incarnation), 0):
+            self.acks.pop(message_id, None)
+            # Under a false suspicion it may never have come; in the model it is always there.
+            self.past.pop(message_id, None)
+            out.stable(message_id)

@@ -1,0 +1,242 @@
+"""The command line as its users meet it: what it prints, what it writes, how it exits."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from aforesaid.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+SCENARIO = """
+algorithm = "waiting"
+processes = 4
+seed = 5
+duration_ms = 600
+[network]
+delay = { kind = "lognormal", median_ms = 15, sigma = 1.0 }
+[[workload]]
+kind = "rate"
+per_second = 20
+[[workload]]
+kind = "chain"
+per_second = 10
+"""
+
+
+@pytest.fixture
+def aforesaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `aforesaid ARGUMENTS` in an empty directory; gives the exit code and what was printed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talk.toml").write_text(SCENARIO)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aforesaid", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_simulate_then_check_says_kept(aforesaid: Run) -> None:
+    code, out, _ = aforesaid("simulate", "talk.toml")
+    assert code == 0
+    assert "drained" in out
+    assert Path("traces/run=waiting-n4-s5/deliveries.parquet").exists()
+    code, out, _ = aforesaid("check", "traces")
+    assert (code, "kept" in out, "violated" in out) == (0, True, False)
+
+
+def test_a_violation_exits_1_with_a_sentence_and_its_machine_readable_form(aforesaid: Run) -> None:
+    aforesaid("simulate", "talk.toml", "--algorithm", "reliable", "--run", "r")
+    code, out, _ = aforesaid("check", "traces/run=r", "--property", "causal")
+    assert code == 1
+    assert "causal: p" in out
+    code, out, _ = aforesaid("check", "traces/run=r", "--property", "causal", "--json")
+    (report,) = json.loads(out)["runs"]
+    assert (code, report["verdicts"]["causal"]["value"]) == (1, "violated")
+    witness = report["verdicts"]["causal"]["witnesses"][0]
+    assert {"process", "message", "position", "sentence"} <= set(witness)
+
+
+def test_a_run_cut_short_exits_3(aforesaid: Run) -> None:
+    Path("cut.toml").write_text("events_max = 300\n" + SCENARIO)
+    code, out, _ = aforesaid("simulate", "cut.toml")
+    assert (code, "cut" in out) == (3, True)
+    code, out, _ = aforesaid("check", "traces")
+    assert (code, "unknown" in out) == (3, True)
+
+
+def test_json_of_simulate_has_the_digest_and_is_the_same_twice(aforesaid: Run) -> None:
+    _, first, _ = aforesaid("simulate", "talk.toml", "--json")
+    _, second, _ = aforesaid("simulate", "talk.toml", "--json", "--force")
+    one, two = json.loads(first), json.loads(second)
+    assert one["digest"] == two["digest"]
+    assert one["frames"]["sent"] > 0
+
+
+def test_seeds_are_judged_in_memory_and_a_failure_says_how_to_replay_it(aforesaid: Run) -> None:
+    code, out, _ = aforesaid("simulate", "talk.toml", "--seeds", "5")
+    assert (code, "5 kept, 0 violated" in out) == (0, True)
+    Path("late.toml").write_text("events_max = 300\n" + SCENARIO)
+    code, out, _ = aforesaid("simulate", "late.toml", "--seeds", "2", "--json")
+    told = json.loads(out)
+    assert (code, told["unknown"]) == (3, 2)
+    assert told["failures"][0]["replay"] == "aforesaid simulate late.toml --out traces --seed 5"
+    assert not Path("traces").exists()
+
+
+def test_explore_covers_everything_and_says_so(aforesaid: Run) -> None:
+    code, out, _ = aforesaid("explore", "waiting", "--processes", "2", "--messages", "1", "--crashes", "1")
+    assert (code, "every schedule" in out) == (0, True)
+    code, out, _ = aforesaid("explore", "waiting", "--messages", "2", "--states-max", "50", "--json")
+    assert (code, json.loads(out)["verdict"]) == (3, "unknown")
+
+
+def test_explore_shows_saves_and_replays_the_shortest_violation(aforesaid: Run) -> None:
+    arguments = ("explore", "best_effort_claiming_agreement", "--messages", "1")
+    code, _, err = aforesaid(*arguments)
+    assert (code, "unknown algorithm" in err) == (2, True)
+    schedule = {
+        "schedule": 1,
+        "algorithm": "reliable",
+        "scope": {"processes": 2, "messages": 1},
+        "steps": [{"do": "broadcast", "process": "p0", "what": "p0#1"}],
+    }
+    Path("s.json").write_text(json.dumps(schedule))
+    code, out, _ = aforesaid("explore", "reliable", "--replay", "s.json")
+    assert "1. p0 broadcasts p0#1" in out
+    assert code in (0, 3)
+    Path("s.json").write_text("{}")
+    code, _, err = aforesaid("explore", "reliable", "--replay", "s.json")
+    assert (code, "not a schedule file" in err) == (2, True)
+
+
+def test_the_catalog_lists_and_explains(aforesaid: Run) -> None:
+    _, out, _ = aforesaid("algorithms")
+    assert "waiting_uniform" in out
+    _, out, _ = aforesaid("algorithms", "waiting")
+    assert "algorithm 2 (corrected)" in out
+    _, out, _ = aforesaid("algorithms", "--json")
+    assert {"name", "needs", "promises", "metadata", "paper"} <= set(json.loads(out)[0])
+
+
+def test_draw_makes_a_picture_and_does_not_write_over_it(aforesaid: Run) -> None:
+    aforesaid("simulate", "talk.toml", "--run", "r")
+    assert aforesaid("draw", "traces/run=r")[0] == 0
+    assert Path("spacetime.svg").read_text().startswith("<svg")
+    code, _, err = aforesaid("draw", "traces/run=r")
+    assert (code, "spacetime.svg exists" in err) == (2, True)
+    code, _, err = aforesaid("draw", "traces/run=r", "--first", "99999", "--force")
+    assert (code, "is past the last" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("simulate", "missing.toml"), "cannot read scenario missing.toml"),
+        (("simulate", "talk.toml", "--algorithm", "nope"), "unknown algorithm 'nope'; there are:"),
+        (("simulate", "negative.toml"), "workload[0].per_second: expected `float` > 0.0"),
+        (("check", "missing"), "missing does not exist"),
+        (("check", "."), "is not a trace"),
+        (("check", "traces/run=r", "--property", "nope"), "unknown property 'nope'; there are:"),
+        (("simulate", "talk.toml", "--run", "r"), "exists"),
+        (("check", "traces/run=cut"), "deliveries.parquet"),
+        (("check", "traces/run=newer"), "schema version 99"),
+        (("draw", "traces"), "runs; name one of them"),
+        (("explore", "nope"), "unknown algorithm 'nope'"),
+        (("explore", "waiting", "--processes", "99"), "processes must be"),
+        (("algorithms", "nope"), "unknown algorithm 'nope'"),
+    ],
+)
+def test_bad_input_is_one_clear_line_exit_2_and_nothing_written_over(
+    aforesaid: Run, arguments: tuple[str, ...], says: str
+) -> None:
+    Path("negative.toml").write_text(SCENARIO.replace("per_second = 20", "per_second = -1"))
+    if "traces" in " ".join(arguments) or arguments[0] == "simulate":
+        prepare(aforesaid)
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code, out, err = aforesaid(*arguments)
+    assert code == 2
+    assert says in err
+    assert err.startswith("aforesaid: ")
+    assert err.count("\n") == 1
+    assert out == ""
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def prepare(aforesaid: Run) -> None:
+    """A good run, one with a truncated table, one from a newer version."""
+    assert aforesaid("simulate", "talk.toml", "--run", "r")[0] == 0
+    for name in ("cut", "newer"):
+        shutil.copytree("traces/run=r", f"traces/run={name}")
+    deliveries = Path("traces/run=cut/deliveries.parquet")
+    deliveries.write_bytes(deliveries.read_bytes()[:-100])
+    runs = Path("traces/run=newer/runs.parquet")
+    table = pq.read_table(runs)
+    index = table.schema.get_field_index("schema_version")
+    table = table.set_column(index, table.schema.field(index), pa.array([99], table.schema.field(index).type))
+    pq.write_table(table.replace_schema_metadata({"aforesaid.schema_version": "99"}), runs)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("simulate",), ("simulate", "talk.toml", "--sed", "3"), ("check",), ("nope",)]
+)
+def test_wrong_flags_are_a_misuse_too(aforesaid: Run, arguments: tuple[str, ...]) -> None:
+    code, _, err = aforesaid(*arguments)
+    assert code == 2
+    assert "Usage: aforesaid" in err
+
+
+@pytest.mark.parametrize("command", ["simulate", "check", "explore", "algorithms", "draw"])
+def test_help_teaches_with_an_example(aforesaid: Run, command: str) -> None:
+    code, out, _ = aforesaid(command, "--help")
+    assert code == 0
+    assert f"aforesaid {command} " in out
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    for argument in ("--help", "--version", "algorithms"):
+        code = (
+            "import sys; sys.argv = ['aforesaid', sys.argv[1]]\n"
+            "from aforesaid.cli import main\n"
+            "try: main()\n"
+            "except SystemExit: pass\n"
+            "print({'numpy', 'pyarrow', 'numba', 'pyspark', 'matplotlib'} & set(sys.modules))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, argument], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "set()", argument
+
+
+def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    endless = SCENARIO.replace("duration_ms = 600", "duration_ms = 100_000_000")
+    (tmp_path / "endless.toml").write_text(endless)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from aforesaid.cli import main; main()", "simulate", "endless.toml"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    deadline = time.monotonic() + 20
+    while not any((tmp_path / "traces").glob(".run=*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert list((tmp_path / "traces").iterdir()) == []
