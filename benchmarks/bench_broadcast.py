@@ -154,7 +154,7 @@ def modulo_k() -> None:
         sizes = {ct: (n * (2 * ct).bit_length() + 7) // 8 for ct in (1, 3, 10)}
         real = {}
         for ct in sizes:
-            group = Group("pak", n, {"credit": ct})
+            group = Group("pak_credit", n, {"credit": ct})
             group.say("p0")
             real[ct] = len(group.frames[0][2].vector)
         told = ", ".join(f"credit {ct}: {real[ct]} (n log2 k: {sizes[ct]})" for ct in sizes)

@@ -40,22 +40,18 @@ def worst(values: list[str]) -> str:
 
 
 def print_report(report: Report) -> None:
-    """A table of properties, then each violation in a sentence."""
+    """A table of the properties required, then each violation in a sentence."""
     title = Text.assemble(report.run.run, ": ", show.verdict(report.value()))
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("property", "verdict", "violations", "required"):
+    for column in ("property", "verdict", "violations"):
         table.add_column(column, no_wrap=True)
     table.add_column("")
-    for name, verdict in report.verdicts.items():
+    for name in report.required:
+        verdict = report.verdicts[name]
         # What a property says matters when it was not kept; then it is worth the space.
         meaning = "" if verdict.value == "kept" else verdict.note or PROPERTIES[name]
-        table.add_row(
-            name,
-            show.verdict(verdict.value),
-            f"{verdict.violations:,}" if verdict.violations else "",
-            "yes" if name in report.required else "no",
-            Text(meaning, style="dim"),
-        )
+        count = f"{verdict.violations:,}" if verdict.violations else ""
+        table.add_row(name, show.verdict(verdict.value), count, Text(meaning, style="dim"))
     show.out.print(table)
     for name in report.required:
         verdict = report.verdicts[name]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from aforesaid.core import Layer, Misuse, Process
+from aforesaid.core import MILLISECOND, Layer, Misuse, Process
 from aforesaid.protocols.broadcast.best_effort import BestEffort
 from aforesaid.protocols.broadcast.newtop import Newtop
 from aforesaid.protocols.broadcast.no_waiting import NoWaiting, NoWaitingCollecting
+from aforesaid.protocols.broadcast.pak import Pak
 from aforesaid.protocols.broadcast.reliable import EagerReliable
 from aforesaid.protocols.broadcast.tree import Tree
 from aforesaid.protocols.broadcast.uniform import UniformReliable
@@ -56,7 +57,9 @@ class Algorithm:
     metadata: str
     """What it adds to a message, by the paper's account; n processes."""
     build: Callable[[Setup], Any]
-    """Makes the protocol object of one process: a CausalBroadcast."""
+    """Makes the protocol object of one process: a CausalBroadcast, or a CausalDelivery if `addressed`."""
+    addressed: bool = False
+    """True for unicast and multicast: every message names its audience."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Its own settings, by name, each with what it means."""
 
@@ -171,6 +174,49 @@ def _stacked(
     ]
 
 
+def _pak(credit: int, nak: bool, setup: Setup) -> Pak:
+    options: dict[str, Any] = {"credit": credit, **setup.options}
+    resend_ms = options.pop("resend_ms", 50.0)
+    if type(resend_ms) not in (int, float) or not 0 < resend_ms < float("inf"):
+        raise Misuse(f"resend_ms must be a time in milliseconds above 0, not {resend_ms!r}")
+    resend_after = round(resend_ms * MILLISECOND)
+    return Pak(setup.me, setup.group, setup.incarnation, nak=nak, resend_after=resend_after, **options)
+
+
+_PAK_OPTIONS = {
+    "k": "the modulus of vector times, at least 2 * credit + 1, which is the default",
+    "resend_ms": "send again what was not acknowledged for so long; then it backs off (50)",
+    "send_queue_max": "how many messages may wait for credit before the sender is told to wait (1024)",
+}
+_CREDIT_OPTIONS = {
+    "credit": "messages under way that not everyone has acknowledged; for PAK/NAK the batch (3)",
+    "receiver_credit": "how many messages of one sender may wait here, 1 to credit (credit)",
+    **_PAK_OPTIONS,
+}
+
+
+def _positive_acknowledgment() -> list[Algorithm]:
+    """The PAK family: three settings of one protocol."""
+    settings: list[tuple[str, str, str, int, bool, Mapping[str, str]]] = [
+        ("pak", "positive acknowledgments, one message at a time", "section 4", 1, False, _PAK_OPTIONS),
+        ("pak_credit", "positive acknowledgments with credits", "section 5.1", 3, False, _CREDIT_OPTIONS),
+        ("pak_nak", "PAK/NAK, a batch acknowledged at a time", "section 5.2", 3, True, _CREDIT_OPTIONS),
+    ]
+    return [
+        Algorithm(
+            name=name,
+            title=title,
+            paper=f"positive acknowledgment paper, {section} (corrected)",
+            needs=(FIXED_GROUP, DETECTOR),
+            promises=(*RELIABLE, *ORDER, "stability"),
+            metadata="one number, one bit and n entries of ceil(log2 k) bits",
+            build=partial(_pak, credit, nak),
+            options=options,
+        )
+        for name, title, section, credit, nak, options in settings
+    ]
+
+
 CATALOG: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -200,6 +246,7 @@ CATALOG: dict[str, Algorithm] = {
             (FIXED_GROUP,),
             lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
         ),
+        *_positive_acknowledgment(),
         Algorithm(
             name="newtop",
             title="Newtop: Lamport clocks, one order for all",

@@ -80,11 +80,16 @@ class Network(Value, frozen=True):
     retransmit_ms: Annotated[float, Meta(gt=0)] = 50.0
 
 
+FanOut = Annotated[int, Meta(ge=1)]
+"""For algorithms that address their messages: how many others each message is for. Broadcasts are for all."""
+
+
 class Rate(Kind, frozen=True, tag="rate"):
     """Each named process (default: all) speaks at its own rate, independent of what it hears."""
 
     per_second: PositiveRate
     arrivals: Literal["poisson", "periodic"] = "poisson"
+    fan_out: FanOut = 1
     processes: list[str] = field(default_factory=list)
 
 
@@ -93,6 +98,7 @@ class Bursts(Kind, frozen=True, tag="bursts"):
 
     every_ms: Annotated[float, Meta(gt=0)]
     size: Count
+    fan_out: FanOut = 1
 
 
 class HotSpot(Kind, frozen=True, tag="hot_spot"):
@@ -101,6 +107,7 @@ class HotSpot(Kind, frozen=True, tag="hot_spot"):
     per_second: PositiveRate
     hot: list[str]
     share: Annotated[float, Meta(ge=0, le=1)] = 0.8
+    fan_out: FanOut = 1
 
 
 class Chain(Kind, frozen=True, tag="chain"):
@@ -120,7 +127,7 @@ class Pipeline(Kind, frozen=True, tag="pipeline"):
 
 
 class AllToAll(Kind, frozen=True, tag="all_to_all"):
-    """Rounds: every process speaks at the same moment."""
+    """Rounds: every process speaks at the same moment, to each other one if messages are addressed."""
 
     every_ms: Annotated[float, Meta(gt=0)]
 

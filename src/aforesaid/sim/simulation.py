@@ -181,11 +181,16 @@ class Simulation:
         """The processes that are up, in the order they came."""
         return [seat.name for seat in self.seats.values() if seat.up]
 
-    def say(self, process: Process, payload: Any) -> None:
-        """A process broadcasts, if it is up; a paused one when it goes on."""
+    @property
+    def addressed(self) -> bool:
+        """Whether messages name their audience."""
+        return self.algorithm.addressed
+
+    def say(self, process: Process, payload: Any, targets: tuple[Process, ...] = ()) -> None:
+        """A process speaks, if it is up; a paused one when it goes on."""
         seat = self.seats[process]
         if seat.up:
-            self._do(seat, self._say, payload, None)
+            self._do(seat, self._say, payload, targets)
 
     def at(self, time: Nanoseconds, action: Callable[[], None]) -> None:
         """Do something at a time of the simulation's own."""
@@ -280,15 +285,19 @@ class Simulation:
         self.counters.arrived += 1
         seat.machine.receive(source, message, self.now, seat)
 
-    def _say(self, seat: Seat, payload: Any, _: None) -> None:
+    def _say(self, seat: Seat, payload: Any, targets: tuple[Process, ...]) -> None:
         # What is handed over but still queued comes after this send: so the application sees it.
         try:
-            message_id = seat.machine.broadcast(payload, self.now, seat)
+            if self.algorithm.addressed:
+                message_id = seat.machine.send(targets, payload, self.now, seat)
+            else:
+                message_id = seat.machine.broadcast(payload, self.now, seat)
         except Busy:
             self.counters.refused += 1
-            self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload))
+            self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload, targets))
             return
-        self.tracer.sent(seat.index, message_id, self.now)
+        audience = [self.seats[target].index for target in targets] if self.algorithm.addressed else None
+        self.tracer.sent(seat.index, message_id, self.now, audience)
         self.messages += 1
 
     def _expire(self, seat: Seat, timer: Timer, armed: int) -> None:
@@ -303,7 +312,7 @@ class Simulation:
         self.call(seat, "peer_down", peer)
 
     def _hand_over(self, seat: Seat) -> None:
-        """Trace what was delivered or is stable, and tell the workloads of deliveries; they may speak in turn."""
+        """Trace what was delivered or is stable; tell the workloads of deliveries, and they may speak."""
         handed = seat.handed
         seat.handing_over = True
         while handed and seat.up:

@@ -22,8 +22,12 @@ class Stage(Protocol):
     until: Nanoseconds
     """The end of the fault phase: nothing new is said from then on; replies may still be."""
 
-    def say(self, process: Process, payload: Any) -> None:
-        """Broadcast, if the process is up."""
+    @property
+    def addressed(self) -> bool:
+        """Whether messages name their audience."""
+
+    def say(self, process: Process, payload: Any, targets: tuple[Process, ...] = ()) -> None:
+        """Speak to the targets, or to all where messages are not addressed, if the process is up."""
 
     def at(self, time: Nanoseconds, action: Callable[[], None]) -> None: ...
 
@@ -56,6 +60,13 @@ class Workload(ABC, Generic[Spec]):
     def joined(self, process: Process) -> None:
         """A process joined the group."""
 
+    def some_others(self, process: Process, count: int) -> tuple[Process, ...]:
+        """That many others, chosen by the seed; broadcasts need no audience."""
+        if not self.stage.addressed:
+            return ()
+        others = [other for other in self.stage.members() if other != process]
+        return tuple(others.pop(self.chance.below(len(others))) for _ in range(min(count, len(others))))
+
     def repeat(self, wait: Callable[[], Nanoseconds], action: Callable[[], None]) -> None:
         """Do the action again and again, waiting before each time, until the fault phase ends."""
 
@@ -83,7 +94,7 @@ class RateLoad(Workload[model.Rate]):
 
     def _speaker(self, process: Process) -> None:
         def speak() -> None:
-            self.stage.say(process, (self.number,))
+            self.stage.say(process, (self.number,), self.some_others(process, self.spec.fan_out))
 
         if self.spec.arrivals == "poisson":
             self.poisson(self.spec.per_second, speak)
@@ -101,7 +112,7 @@ class BurstLoad(Workload[model.Bursts]):
     def _burst(self) -> None:
         process = self.chance.pick(self.stage.members())
         for _ in range(self.spec.size):
-            self.stage.say(process, (self.number,))
+            self.stage.say(process, (self.number,), self.some_others(process, self.spec.fan_out))
 
 
 class HotSpotLoad(Workload[model.HotSpot]):
@@ -113,7 +124,7 @@ class HotSpotLoad(Workload[model.HotSpot]):
         everyone = self.stage.members()
         others = [process for process in everyone if process not in self.spec.hot]
         process = self.chance.pick(self.spec.hot if hot or not others else others)
-        self.stage.say(process, (self.number,))
+        self.stage.say(process, (self.number,), self.some_others(process, self.spec.fan_out))
 
 
 class ChainLoad(Workload[model.Chain]):
@@ -128,7 +139,7 @@ class ChainLoad(Workload[model.Chain]):
         everyone = self.stage.members()
         asker = self.chance.pick(everyone)
         asked = self.chance.pick([process for process in everyone if process != asker] or everyone)
-        self.stage.say(asker, (self.number, asker, asked, self.spec.depth))
+        self.stage.say(asker, (self.number, asker, asked, self.spec.depth), (asked,))
 
     def heard(self, process: Process, payload: Any) -> None:
         _, asker, asked, left = payload
@@ -136,7 +147,7 @@ class ChainLoad(Workload[model.Chain]):
             return
         reply = (self.number, asked, asker, left - 1)
         think = nanoseconds(self.spec.think_ms)
-        self.stage.at(self.stage.now + think, lambda: self.stage.say(asked, reply))
+        self.stage.at(self.stage.now + think, lambda: self.stage.say(asked, reply, (asker,)))
 
 
 class PipelineLoad(Workload[model.Pipeline]):
@@ -146,12 +157,17 @@ class PipelineLoad(Workload[model.Pipeline]):
 
     def begin(self) -> None:
         stages = tuple(self.spec.stages or self.stage.members())
-        self.poisson(self.spec.per_second, lambda: self.stage.say(stages[0], (self.number, stages)))
+        self.poisson(self.spec.per_second, lambda: self._pass_on(stages))
 
     def heard(self, process: Process, payload: Any) -> None:
         _, stages = payload
         if len(stages) > 1 and stages[1] == process:
-            self.stage.say(process, (self.number, stages[1:]))
+            self._pass_on(stages[1:])
+
+    def _pass_on(self, stages: tuple[Process, ...]) -> None:
+        # The last stage has nobody to address.
+        if stages[1:] or not self.stage.addressed:
+            self.stage.say(stages[0], (self.number, stages), stages[1:2])
 
 
 class AllToAllLoad(Workload[model.AllToAll]):
@@ -159,8 +175,14 @@ class AllToAllLoad(Workload[model.AllToAll]):
         self.repeat(lambda: nanoseconds(self.spec.every_ms), self._round)
 
     def _round(self) -> None:
-        for process in self.stage.members():
-            self.stage.say(process, (self.number,))
+        members = self.stage.members()
+        for process in members:
+            if self.stage.addressed:
+                for other in members:
+                    if other != process:
+                        self.stage.say(process, (self.number,), (other,))
+            else:
+                self.stage.say(process, (self.number,))
 
 
 _KINDS: dict[type, type[Workload[Any]]] = {

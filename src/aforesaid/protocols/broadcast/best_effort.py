@@ -7,7 +7,8 @@ there is, n - 1 frames per message, and the one against which relaying is measur
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, Handed, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
 
@@ -18,7 +19,7 @@ class Once(NamedTuple):
     body: Any
 
 
-class BestEffort:
+class BestEffort(QuietLayer):
     """The layer beb at one process of a fixed group."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
@@ -40,15 +41,6 @@ class BestEffort:
         origin, incarnation, number = message_id
         if self.received.add((origin, incarnation), number):
             return ((message_id, body),)
-        return ()
-
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
-        raise Misuse(f"best-effort broadcast has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
-        return ()
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
         return ()
 
     def gauges(self) -> Mapping[str, int]:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.core import Effects, Handed, Layer, MessageId, Nanoseconds, Payload, Process
+from aforesaid.protocols.layered import OverLayer
 
 Source: TypeAlias = tuple[Process, int]
 """An incarnation of an origin."""
@@ -38,13 +39,13 @@ class Ack(NamedTuple):
     delivered: tuple[tuple[Source, int], ...]
 
 
-class NoWaiting:
+class NoWaiting(OverLayer):
     """Algorithm 1 at one process: the past only grows."""
 
     def __init__(self, me: Process, below: Layer, incarnation: int = 0) -> None:
+        super().__init__(below)
         self.me = me
         self.incarnation = incarnation
-        self.below = below
         self.sent = 0
         self.past: dict[MessageId, Payload] = {}
         """Everything sent or delivered, in causal order."""
@@ -59,20 +60,8 @@ class NoWaiting:
         self._arrived(handed, out)
         return message_id
 
-    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.receive(source, message, now, out), out)
-
-    def expire(self, timer: Any, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.expire(timer, now, out), out)
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.peer_up(peer, now, out), out)
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.peer_down(peer, now, out), out)
-
     def gauges(self) -> Mapping[str, int]:
-        return {**self.below.gauges(), "past": len(self.past)}
+        return {**super().gauges(), "past": len(self.past)}
 
     def _arrived(self, handed: Handed, out: Effects) -> list[MessageId]:
         fresh: list[MessageId] = []
@@ -106,7 +95,7 @@ class NoWaitingCollecting(NoWaiting):
         self.acked: dict[Process, dict[Source, int]] = {peer: {} for peer in self.peers}
         """By correct peer, up to which number it has delivered each source; a crashed peer leaves."""
         self.acks: dict[MessageId, int] = {}
-        """How many correct peers have delivered a message that is not stable. So an ack costs constant work."""
+        """How many correct peers have a message that is not stable; so an ack costs constant work."""
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         if type(message) is not Ack:

@@ -1,7 +1,8 @@
 """Eager reliable broadcast (slides, the layer rb): on first receipt relay to all, then deliver.
 
-Model: reliable links in any order, duplicates welcome; processes crash and stay down; no failure detector.
-If a correct process delivers a message it has relayed it, so every correct process delivers it (agreement).
+Model: reliable links in any order, duplicates welcome; processes crash and stay down; no failure detector: a
+relay to a crashed peer is merely lost. If a correct process delivers a message it has relayed it, so every
+correct process delivers it (agreement).
 
 Deviations from the slides:
 - a relay skips the message's origin and the peer it came from: both have it;
@@ -15,7 +16,8 @@ Deviations from the slides:
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, Handed, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
 
@@ -45,7 +47,7 @@ class Bye(NamedTuple):
     """The sender leaves."""
 
 
-class EagerReliable:
+class EagerReliable(QuietLayer):
     """The layer rb at one process."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
@@ -91,16 +93,6 @@ class EagerReliable:
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         out.send(self.peers, Bye())
-
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
-        raise Misuse(f"reliable broadcast has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
-        return ()
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
-        """Nothing to do: a relay to a crashed peer is merely lost, and a suspicion may be wrong."""
-        return ()
 
     def gauges(self) -> Mapping[str, int]:
         waiting = len(self.unsaid) + len(self.early)

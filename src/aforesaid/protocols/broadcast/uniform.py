@@ -12,7 +12,8 @@ while a message is pending, so memory returns to empty.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, Handed, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
 
@@ -23,7 +24,7 @@ class Relay(NamedTuple):
     body: Any
 
 
-class UniformReliable:
+class UniformReliable(QuietLayer):
     """The layer urb at one process."""
 
     def __init__(
@@ -55,12 +56,6 @@ class UniformReliable:
             return ()
         self.acks[message_id].add(source)
         return self._deliverable((message_id,))
-
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
-        raise Misuse(f"uniform broadcast has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
-        return ()
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> Handed:
         self.correct.discard(peer)

@@ -15,9 +15,10 @@ Deviations from the slides, each with a test in tests/paper/test_slides.py:
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aforesaid.core import Effects, Handed, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
+from aforesaid.protocols.layered import OverLayer
 
 
 class Stamped(NamedTuple):
@@ -37,7 +38,7 @@ class Pending(NamedTuple):
     entry: int
 
 
-class Waiting:
+class Waiting(OverLayer):
     """Algorithm 2 at one process of a fixed group."""
 
     def __init__(self, me: Process, group: Sequence[Process], below: Layer, incarnation: int = 0) -> None:
@@ -45,9 +46,9 @@ class Waiting:
         self.rank = {name: rank for rank, name in enumerate(self.group)}
         if me not in self.rank:
             raise Misuse(f"{me} is not in its own group: {', '.join(self.group)}")
+        super().__init__(below)
         self.me = me
         self.incarnation = incarnation
-        self.below = below
         self.vector = [0] * len(self.group)
         self.sent = 0
         self.pending: dict[tuple[int, int], list[Pending]] = {}
@@ -61,20 +62,8 @@ class Waiting:
         self._arrived(handed, out)
         return message_id
 
-    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.receive(source, message, now, out), out)
-
-    def expire(self, timer: Any, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.expire(timer, now, out), out)
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.peer_up(peer, now, out), out)
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        self._arrived(self.below.peer_down(peer, now, out), out)
-
     def gauges(self) -> Mapping[str, int]:
-        return {**self.below.gauges(), "pending": sum(map(len, self.pending.values()))}
+        return {**super().gauges(), "pending": sum(map(len, self.pending.values()))}
 
     def _arrived(self, handed: Handed, out: Effects) -> None:
         for below_id, (vector, payload) in handed:

@@ -20,13 +20,15 @@ Deviations from the paper, each with a test in tests/paper/test_positive_acknowl
   (figure 7, S1) stops the acks that it waits for;
 - a full ack is stability (section 4.1), and is reported as such, in order;
 - receiver credit wr (section 5.1, memory requirements): a message is accepted if it is the next of its sender
-  and fewer than wr of that sender wait; else it is discarded and its sender sends it again. With wr < ct this
-  is sound only because acks carry counts: a discarded message was received, and yet is not accepted;
+  and fewer than wr of that sender wait; one of the wr next that comes too early is put aside until then; any
+  other is discarded, and its sender sends it again. With wr < ct this is sound only because acks carry
+  counts: a discarded message was received, and yet is not accepted;
 - one timer per process sends again what some peer has not acknowledged, oldest first, with back-off. What is
   sent again asks for an ack, also in PAK/NAK: so the last messages of an unfinished batch become stable too;
 - crashes: see `survivors`. What is kept for them is forgotten when a later message of the sender, or its word
   Settled, tells that it is everywhere. If Settled is lost, whoever still keeps something acks it once more
-  after REMIND_TICKS quiet periods, and a settled sender answers that with Settled: memory returns to empty.
+  after REMIND_TICKS quiet periods, and a settled sender answers that with Settled: memory returns to empty
+  (tests/unit/protocols/test_pak_rules.py and test_pak_crashes.py).
 
 The group is fixed and its members are of one incarnation. `peer_down` must be true (perfect detector): a
 process wrongly taken for dead is no longer waited for, and the vectors may drift apart at its place.
@@ -167,10 +169,11 @@ class Pak:
         self.peers = tuple(other for other in self.peers if other != rank)
         self.names = tuple(self.group[other] for other in self.peers)
         self.survivors.lose(rank)
+        self.queues.forget_early(rank)
         self.quiet.pop(rank, None)
         self._advanced()
         self._report(self.names, out)
-        self._compare(out)
+        self._agree()
         self._release(out)
         self._keep_time(now, out)
 
@@ -178,7 +181,7 @@ class Pak:
         return {
             "queued": len(self.queue),
             "unacked": len(self.window.unacked),
-            "pending": sum(map(len, self.queues.arrivals)),
+            "pending": self.queues.pending(),
             "kept": sum(map(len, self.survivors.kept.values())),
         }
 
@@ -227,7 +230,7 @@ class Pak:
     # Receiving.
 
     def _arrived(self, sender: int, data: Data, out: Effects) -> None:
-        """Accept a message, or ack it once more, or discard it."""
+        """Accept a message, or ack it once more, or put it aside, or discard it."""
         queues = self.queues
         if data.number <= queues.accepted[sender]:
             if data.ack_wanted and data.number <= queues.vector[sender]:
@@ -235,14 +238,18 @@ class Pak:
             elif data.ack_wanted:
                 queues.ask_for_ack(sender, data.number)
             return
-        if not queues.accept(sender, data):
-            return
+        next_one: Data | None = data
+        while next_one is not None and queues.accept(sender, next_one):
+            self._accepted(sender, next_one, out)
+            next_one = queues.take_early(sender)
+
+    def _accepted(self, sender: int, data: Data, out: Effects) -> None:
         self._everywhere(sender, self.window.implied_stable(data.number))
         self.survivors.keep(sender, data)
         if sender not in self.survivors.down:
             self.quiet[sender] = 0
         self._advanced()
-        if len(queues.arrivals[sender]) == 1:
+        if len(self.queues.arrivals[sender]) == 1:
             self._deliver_ready(sender, out)
         # After the deliveries: what the acks set free depends on them.
         self._count_acks(sender)
@@ -255,7 +262,7 @@ class Pak:
                 acks[origin] = None
         for origin in acks:
             self._ack(origin, out)
-        if self.left_out and self.survivors.agreed:
+        if self.left_out:
             self.queues.drop_orphans(self.left_out)
 
     def _ack(self, sender: int, out: Effects) -> None:
@@ -278,7 +285,7 @@ class Pak:
         self._arrived(origin, relayed.data._replace(ack_wanted=False), out)
         if self.queues.accepted[origin] > before and origin in self.survivors.down:
             self._report(self.names, out)
-            self._compare(out)
+            self._agree()
 
     def _reported(self, peer: int, has: Has, out: Effects) -> None:
         report = {self._rank(name): accepted for name, accepted in has.accepted}
@@ -289,7 +296,7 @@ class Pak:
             self._report((self.group[peer],), out)
         if self.survivors.heard(peer, report):
             self._advanced()
-            self._compare(out)
+            self._agree()
 
     def _report(self, targets: Sequence[Process], out: Effects, answer_wanted: bool = False) -> None:
         if targets:
@@ -297,19 +304,17 @@ class Pak:
             report = tuple((self.group[process], accepted[process]) for process in self.survivors.down)
             out.send(targets, Has(report, answer_wanted))
 
-    def _compare(self, out: Effects) -> None:
+    def _agree(self) -> None:
         """Once the survivors agree on what the crashed have said, their acks are no longer waited for."""
         survivors = self.survivors
-        if survivors.everywhere:
-            return
-        survivors.compare(self.peers, self.queues.accepted)
-        if not survivors.agreed:
+        if survivors.everywhere or not survivors.agree(self.peers, self.queues.accepted):
             return
         for process in survivors.down:
+            self.queues.forget_early(process)
             if process not in self.left_out:
                 self.window.leave_out(process)
         self.left_out = survivors.down
-        self.queues.drop_orphans(survivors.down)
+        self.queues.drop_orphans(self.left_out)
 
     # The timer.
 

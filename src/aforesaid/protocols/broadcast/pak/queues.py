@@ -1,10 +1,11 @@
 """A receiver's queues: what it has accepted of each sender, and when that may be delivered.
 
 V[q] counts the messages of q delivered here, own ones when they are released. One FIFO queue per sender, of
-wr messages at most; only its head is eligible. A head m is delivered once (VTm[h] - V[h]) mod k is in 1..ct
-for no h but the sender and oneself. Until then it is filed under the first entry it misses and looked at
-again, from that entry on, when V[h] changes: an entry once satisfied stays so, since V[h] never runs more
-than ct ahead of a message that is not delivered. So a message costs one pass over its vector in all.
+wr messages at most, with what is put aside because it came too early; only its head is eligible. A head m is
+delivered once (VTm[h] - V[h]) mod k is in 1..ct for no h but the sender and oneself. Until then it is filed
+under the first entry it misses and looked at again, from that entry on, when V[h] changes: an entry once
+satisfied stays so, since V[h] never runs more than ct ahead of a message that is not delivered. So a message
+costs one pass over its vector in all.
 """
 
 from collections import deque
@@ -38,24 +39,50 @@ class Queues:
         self.accepted = [0] * vectors.n
         self.arrivals: list[deque[Arrival]] = [deque() for _ in range(vectors.n)]
         """By sender, accepted and undelivered: the numbers after vector[sender], without a gap."""
+        self.early: dict[int, dict[int, Data]] = {}
+        """By sender, what came before one that precedes it, by number. No empty ones."""
         self.passed = [0] * vectors.n
         """By sender, how many entries of its queue's head are known to be satisfied."""
         self.waiting: dict[int, list[int]] = {}
         """By entry, the senders whose queue's head misses it. No empty lists."""
+
+    def pending(self) -> int:
+        """How many messages wait here, for delivery or for an earlier one of their sender."""
+        return sum(map(len, self.arrivals)) + sum(map(len, self.early.values()))
 
     def stamp(self) -> bytes:
         """The vector time of a message released now."""
         return self.vectors.pack(self.vector)
 
     def accept(self, sender: int, data: Data) -> bool:
-        """Accept a message if it is the next of its sender and there is room (receiver credit, section 5.1)."""
+        """Accept a message if it is the next of its sender and within receiver credit (section 5.1).
+
+        One that is within receiver credit and not the next is put aside, as if it were still on its way.
+        """
         number = data.number
-        if number != self.accepted[sender] + 1 or number - 1 - self.vector[sender] >= self.receiver_credit:
+        if number - 1 - self.vector[sender] >= self.receiver_credit:
             return False
         arrival = Arrival(number, self.vectors.unpack(data.vector), data.payload, data.ack_wanted)
+        if number != self.accepted[sender] + 1:
+            early = self.early.setdefault(sender, {})
+            if data.ack_wanted or number not in early:
+                early[number] = data
+            return False
         self.accepted[sender] = number
         self.arrivals[sender].append(arrival)
         return True
+
+    def take_early(self, sender: int) -> Data | None:
+        """What was put aside and is the next now, as if it arrived now."""
+        early = self.early.get(sender, {})
+        data = early.pop(self.accepted[sender] + 1, None)
+        if data is not None and not early:
+            del self.early[sender]
+        return data
+
+    def forget_early(self, sender: int) -> None:
+        """What was put aside of a sender is as good as lost."""
+        self.early.pop(sender, None)
 
     def ask_for_ack(self, sender: int, number: int) -> None:
         """A queued message came again, and now its sender wants an ack."""

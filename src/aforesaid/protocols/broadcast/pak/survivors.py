@@ -34,8 +34,8 @@ class Survivors:
         """By sender, what was accepted and may not be everywhere, oldest first. No empty queues."""
         self.reports: dict[int, dict[int, int]] = {}
         """By survivor, its latest report: whom it knows to be down, each with how many it has accepted."""
-        self.agreed = True
         self.everywhere = True
+        """Whether all survivors are known to have the same of those that are down."""
 
     def keep(self, sender: int, data: Data) -> None:
         self.kept.setdefault(sender, deque()).append(data)
@@ -59,7 +59,7 @@ class Survivors:
         """A process is down: agreement is needed anew."""
         self.down = tuple(sorted((*self.down, process)))
         self.reports.pop(process, None)
-        self.agreed = self.everywhere = False
+        self.everywhere = False
 
     def heard(self, survivor: int, report: dict[int, int]) -> bool:
         """Take a report; False if a newer one of that survivor is known. Both parts of it only grow."""
@@ -69,8 +69,8 @@ class Survivors:
         self.reports[survivor] = report
         return True
 
-    def compare(self, survivors: Iterable[int], accepted: Sequence[int]) -> None:
-        """Look whether all is agreed, and everywhere, given what is accepted here."""
+    def agree(self, survivors: Iterable[int], accepted: Sequence[int]) -> bool:
+        """Whether all is agreed, given what is accepted here; if it is even everywhere, nothing is kept."""
         agreed = everywhere = True
         for survivor in survivors:
             report = self.reports.get(survivor)
@@ -78,11 +78,11 @@ class Survivors:
                 theirs = None if report is None else report.get(process)
                 agreed = agreed and theirs is not None and theirs <= accepted[process]
                 everywhere = everywhere and theirs == accepted[process]
-        self.agreed = agreed
         self.everywhere = everywhere
         if everywhere:
             for process in self.down:
                 self.kept.pop(process, None)
+        return agreed
 
     def differs(self, survivor: int, accepted: Sequence[int]) -> bool:
         """Whether a survivor's report is missing, or tells of something to relay, in either direction."""

@@ -1,0 +1,1 @@
+"""Causal delivery: everything said names its audience. A module opens with its paper and our deviations."""

@@ -1,0 +1,86 @@
+"""Causal delivery with hybrid buffering, the basic algorithm: unicast.
+
+Hybrid buffering (Almeida), section 5.4, algorithm 1. Conservative (CSPS): messages are network-sent in the
+order in which they were said, each once all permits are there for what had been delivered before; one needs a
+permit if any ack is missing for what was said before it, and gets it when none is.
+
+Deviations from the printed algorithm, as numbered in `algorithms`, section 6:
+- lines 64-70 belong under the `if` of line 62, and a duplicate is acknowledged by its own number (line 46);
+- one buffer `u` for unsent and unacknowledged messages, as in algorithm 2, with `m1`, the first unsent one,
+  instead of a send-buffer beside it: then a message's number is its index from the start;
+- R1, R5, R7, R9, R10, R12: see `hybrid_process`; R13: memory is as the length of `u`, not its entries.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_process import Key
+from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
+
+
+class HybridBasic(Unicast):
+    """Algorithm 1 at one process."""
+
+    def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
+        super().__init__(me, incarnation, **settings)
+        self.m1 = self.u.next
+
+    def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
+        u, k = self.u, self.u.next
+        if not others:
+            self._pass_over(k)
+            return
+        peer = others[0]
+        channel = self._channel(peer)
+        u.add(Entry(peer, channel.last, self.p.next, payload))
+        channel.last = k
+        self._try_send(now, out)
+
+    def _pass_over(self, k: int) -> None:
+        """Number k is for nobody else: an entry only if there are others before it."""
+        entry = Entry(NOBODY, 0, self.p.next, None)
+        entry.close()
+        self.u.add(entry)
+        if self.m1 == k:
+            self.m1 = k + 1
+        if self.u.first == k:
+            self.u.remove()
+
+    def _try_send(self, now: Nanoseconds, out: Effects) -> None:
+        """Network-send from the first unsent message on, up to one whose permits are not all there."""
+        u, k, first = self.u, self.m1, self.p.first
+        while k < u.next:
+            entry = u[k]
+            if not entry.sent:
+                if entry.dep > first:
+                    break
+                entry.sent = True
+                frame = Msg(self.incarnation, k, entry.previous, u.first < k, entry.payload)
+                self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
+            k += 1
+        self.m1 = k
+
+    def _settle(self, due: dict[Process, int]) -> None:
+        u = self.u
+        while u.first < u.next and u.peek.acked:
+            k = u.first
+            self._permit(u.remove().receiver, k, due)
+        if u.first < u.next:
+            entry = u.peek
+            if entry.sent:
+                self._permit(entry.receiver, u.first, due)
+        # An evicted peer's entries are closed wherever they are.
+        if self.m1 < u.first:
+            self.m1 = u.first
+
+    def _permit(self, receiver: Process, k: int, due: dict[Process, int]) -> None:
+        channel = self.channels.get(receiver)
+        if channel is not None and k > channel.given:
+            channel.given = due[receiver] = k
+
+    def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
+        was_first = self.p.first
+        if self.p.remove(key) == was_first:
+            self._try_send(now, out)

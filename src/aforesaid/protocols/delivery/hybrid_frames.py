@@ -1,0 +1,86 @@
+"""What the hybrid-buffering processes say to each other, and what each keeps of one peer.
+
+Hybrid buffering (Almeida), section 5. One channel per ordered pair of processes; its messages have ascending
+numbers, and each names its predecessor on the channel, so that the receiver can restore FIFO order.
+
+Deviations from the paper:
+- acks and permits are cumulative per channel (R12): Ack n tells that all messages of the channel up to n were
+  delivered, Permit n permits them all, and an unflagged Msg n is itself a permit for all up to n. So what one
+  step has to tell one peer is one number, and a late or repeated frame tells nothing new;
+- an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
+  sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
+  only the youngest would not do: an older permit may be needed to get the younger one given.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from aforesaid.core import Payload, Process
+
+
+class Msg(NamedTuple):
+    """A message of the application on its way (MSG)."""
+
+    incarnation: int
+    number: int
+    previous: int
+    """The number before it on this channel, 0 if it is the first."""
+    flagged: bool
+    """Whoever delivers it needs a permit before it may pass on what it knows."""
+    payload: Payload
+
+
+class Ack(NamedTuple):
+    """Everything of this channel up to `number` was delivered (ACK)."""
+
+    number: int
+    wanted: int
+    """The oldest message whose permit is missing, if this is a reminder, else 0."""
+
+
+class Permit(NamedTuple):
+    """What the messages of this channel up to `number` tell may be passed on (PERMIT)."""
+
+    number: int
+
+
+class Resend(NamedTuple):
+    """The timer of one peer: of what it has not acknowledged, and of the permits it owes."""
+
+    peer: Process
+
+
+class Channel:
+    """What a process keeps of one peer, in both directions. All numbers are 0 for "none yet"."""
+
+    __slots__ = (
+        "armed",
+        "backoff",
+        "delivered",
+        "early",
+        "given",
+        "last",
+        "missing",
+        "permitted",
+        "unacked",
+    )
+
+    def __init__(self) -> None:
+        self.last = 0
+        """The last message said to the peer (ls), network-sent or not."""
+        self.unacked: deque[int] = deque()
+        """The messages network-sent to the peer and not acknowledged, ascending."""
+        self.given = 0
+        """The highest permit given to the peer, by Permit or by an unflagged Msg. A message of this channel
+        that was network-sent and has a higher number still needs its permit."""
+        self.delivered = 0
+        """The last message of the peer delivered here (ld)."""
+        self.early: dict[int, Msg] = {}
+        """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
+        self.permitted = 0
+        """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
+        self.missing: deque[int] = deque()
+        """The peer's messages delivered here whose permits are missing (miss), ascending."""
+        self.armed = False
+        """The peer's timer is running: while, and only while, it has something to acknowledge or permit."""
+        self.backoff = 1

@@ -1,0 +1,301 @@
+"""What the four hybrid-buffering algorithms have in common: the frame of one process.
+
+Hybrid buffering (Almeida), section 5. A process keeps what it said in `u`, a sliding array indexed by message
+number, until it and all before it are acknowledged; and in `p`, a sliding map, the messages it delivered
+whose permits are missing. A message remembers in `dep` which permits were missing when it was said: those
+with an index below. The algorithms differ in three decisions, the abstract methods below: when a message may
+be network-sent, whether it then is flagged as needing a permit, and when that permit is given.
+
+Model: an unreliable network (loss, duplication, any order); processes do not fail unless they are evicted;
+nobody knows who else exists. With `retransmit` off the network has to be reliable, and no timer is armed.
+
+Numbering: a message's number is its index in `u`, over *all* sends. What is for nobody else (R7: said to
+oneself and delivered at once; R10: an empty audience) takes its number, too, as an entry that is network-sent
+and acknowledged from the start: the indexes pass over it as over any such entry, and it holds nothing up.
+
+Corrections (algorithms, section 6) that live here: R1 (numbers start at 1), R5 (a permit may come before its
+message), R7, R9 (a repeated ack is no error), R10, R12 (cumulative acks and permits). An ack or permit counts
+only on the channel of the peer it came from, so that nobody can acknowledge another's message.
+
+Further deviations: one timer per peer, backing off while nothing comes back; an expiry sends again at most
+`burst_max` of the oldest unacknowledged messages and one reminder. A message sent again is unflagged if its
+permit was given meanwhile: the permit may have been lost as well. All buffers have bounds: `buffer_max` for
+`u` (its length, acknowledged entries included, R13), then `send` raises Busy; `early_max` for what one peer
+sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit` off).
+
+Eviction. `peer_down(j)` is the word of an operator or detector that this incarnation of j will not come back.
+Nothing is owed to j any more: what was said to it counts as acknowledged, and what is said to it from now on
+reaches nobody. Nothing is expected of j any more: its missing permits count as given, and its frames are
+dropped, what came early included. So nothing of this process ever waits for j. What is promised afterwards:
+- between processes that are not evicted, everything stays as promised, for all messages but j's;
+- of j's own messages each process delivers a prefix of what j said to it;
+- a message that causally follows one of j's, m', may be delivered at k before m' only if k had not evicted j
+  yet when it delivered it: once k has evicted j, m' is not delivered any more. An application that needs
+  more lets every process evict j before it lets any process speak again;
+- if j is alive after all, it goes on retransmitting to us in vain until it evicts us.
+`peer_up(j)` makes room for a new incarnation of j, with fresh channels. The host sees to it that frames
+between an old incarnation and a new one do not arrive.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit, Resend
+from aforesaid.structures import IndexableSlidingMap, SlidingArray
+
+E = TypeVar("E")
+
+Key = tuple[Process, int]
+"""A message whose permit is missing: its sender and number."""
+
+
+class HybridProcess(Generic[E]):
+    """One process; E is what it keeps of a message it said."""
+
+    def __init__(
+        self,
+        me: Process,
+        incarnation: int = 0,
+        *,
+        retransmit: bool = True,
+        resend_after: Nanoseconds = 50 * MILLISECOND,
+        backoff_max: int = 64,
+        burst_max: int = 32,
+        buffer_max: int = 1 << 20,
+        early_max: int = 1 << 16,
+    ) -> None:
+        for name, value in (
+            ("resend_after", resend_after),
+            ("backoff_max", backoff_max),
+            ("burst_max", burst_max),
+            ("buffer_max", buffer_max),
+            ("early_max", early_max),
+        ):
+            if value < 1:
+                raise Misuse(f"{name} must be at least 1, not {value}")
+        self.me = me
+        self.incarnation = incarnation
+        self.retransmit = retransmit
+        self.resend_after = resend_after
+        self.backoff_max = backoff_max
+        self.burst_max = burst_max
+        self.buffer_max = buffer_max
+        self.early_max = early_max
+        self.u: SlidingArray[E] = SlidingArray()
+        """What was said here. The first entry is never acknowledged by all: it would have been removed."""
+        self.p: IndexableSlidingMap[Key] = IndexableSlidingMap()
+        self.channels: dict[Process, Channel] = {}
+        self.evicted: set[Process] = set()
+
+    # ------------------------------------------------------------------------- what the algorithms decide
+
+    def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
+        """Enter the message into `u` and network-send what may be; `others` has neither me nor an evicted."""
+        raise NotImplementedError
+
+    def _note_ack(self, entry: E, peer: Process) -> None:
+        """The peer acknowledged this message."""
+        raise NotImplementedError
+
+    def _settle(self, due: dict[Process, int]) -> None:
+        """After acks: slide `u`, and note in `due`, by peer, the highest permit that can be given."""
+        raise NotImplementedError
+
+    def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
+        """A missing permit came: remove it from `p`, and network-send what now may be."""
+        raise NotImplementedError
+
+    def _forget(self, peer: Process) -> None:
+        """The peer is evicted: what was said to it counts as network-sent and acknowledged."""
+        raise NotImplementedError
+
+    def _previous(self, entry: E, peer: Process) -> int:
+        raise NotImplementedError
+
+    def _payload(self, entry: E) -> Payload:
+        raise NotImplementedError
+
+    def _unsent(self) -> int:
+        """How many copies wait for permits."""
+        raise NotImplementedError
+
+    # -------------------------------------------------------------------------------------------- the port
+
+    def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
+        """Say it to the targets; to oneself it is delivered at once. Busy, with nothing changed, if full."""
+        others = self._audience(targets)
+        u = self.u
+        number = u.next
+        if number - u.first >= self.buffer_max:
+            raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
+        message_id = MessageId(self.me, self.incarnation, number)
+        self._say(others, payload, now, out)
+        if self.me in targets:
+            out.deliver(message_id, payload)
+        return message_id
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        channel = self.channels.get(source)
+        if channel is None:
+            if source in self.evicted:
+                return
+            channel = self.channels[source] = Channel()
+        kind = type(message)
+        if kind is Msg:
+            self._arrived(source, channel, message, now, out)
+        elif kind is Ack:
+            self._acknowledged(source, channel, message, out)
+        elif kind is Permit:
+            self._permitted(source, channel, message.number, now, out)
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
+        peer = timer.peer
+        channel = self.channels[peer]
+        for number in islice(channel.unacked, self.burst_max):
+            entry = self.u[number]
+            flagged = number > channel.given
+            out.send(
+                (peer,),
+                Msg(self.incarnation, number, self._previous(entry, peer), flagged, self._payload(entry)),
+            )
+        if channel.missing:
+            out.send((peer,), Ack(channel.delivered, channel.missing[0]))
+        channel.backoff = min(2 * channel.backoff, self.backoff_max)
+        out.arm(timer, now + self.resend_after * channel.backoff)
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        self.evicted.discard(peer)
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Evict the peer; see above for what is promised to whom from here on."""
+        if peer == self.me:
+            return
+        self.evicted.add(peer)
+        channel = self.channels.pop(peer, None)
+        if channel is None:
+            return
+        if channel.armed:
+            out.disarm(Resend(peer))
+        self._forget(peer)
+        due: dict[Process, int] = {}
+        self._settle(due)
+        self._give(due, out)
+        for number in channel.missing:
+            self._release((peer, number), now, out)
+
+    def gauges(self) -> Mapping[str, int]:
+        channels = self.channels.values()
+        return {
+            "unsent": self._unsent(),
+            "unacked": sum(len(channel.unacked) for channel in channels),
+            "send_window": len(self.u),
+            "missing_permits": len(self.p),
+            "out_of_order": sum(len(channel.early) for channel in channels),
+        }
+
+    # ------------------------------------------------------------------------------------------- the parts
+
+    def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
+        """Each other process named, once."""
+        evicted = self.evicted
+        return [peer for peer in dict.fromkeys(targets) if peer != self.me and peer not in evicted]
+
+    def _channel(self, peer: Process) -> Channel:
+        channel = self.channels.get(peer)
+        if channel is None:
+            channel = self.channels[peer] = Channel()
+        return channel
+
+    def _network_send(
+        self, peer: Process, frame: Msg, channel: Channel, now: Nanoseconds, out: Effects
+    ) -> None:
+        """A message leaves for the first time; its flag is decided, and the channel's order kept."""
+        channel.unacked.append(frame.number)
+        if not frame.flagged:
+            channel.given = frame.number
+        out.send((peer,), frame)
+        if not channel.armed and self.retransmit:
+            self._arm(peer, channel, now, out)
+
+    def _arrived(
+        self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
+    ) -> None:
+        number = message.number
+        if not message.flagged and number > channel.permitted:
+            self._permitted(source, channel, number, now, out)
+        delivered = channel.delivered
+        if number > delivered:
+            previous = message.previous
+            if previous != delivered:
+                # A predecessor below what was delivered, or not below the message, is none.
+                if delivered < previous < number and (
+                    len(channel.early) < self.early_max or not self.retransmit
+                ):
+                    channel.early[previous] = message
+                return
+            self._deliver_in_order(source, channel, message, now, out)
+        out.send((source,), Ack(channel.delivered, 0))
+
+    def _deliver_in_order(
+        self, source: Process, channel: Channel, message: Msg | None, now: Nanoseconds, out: Effects
+    ) -> None:
+        while message is not None:
+            incarnation, number, _, flagged, payload = message
+            channel.delivered = number
+            # The permit is missing from before the delivery on: what the application answers depends on it.
+            if flagged and number > channel.permitted:
+                channel.missing.append(number)
+                self._miss((source, number))
+            out.deliver(MessageId(source, incarnation, number), payload)
+            message = channel.early.pop(number, None) if channel.early else None
+        if channel.missing and not channel.armed and self.retransmit:
+            self._arm(source, channel, now, out)
+
+    def _miss(self, key: Key) -> None:
+        self.p.add(key)
+
+    def _acknowledged(self, source: Process, channel: Channel, ack: Ack, out: Effects) -> None:
+        number, wanted = ack
+        unacked = channel.unacked
+        due: dict[Process, int] = {}
+        # A number that was never sent on this channel is nobody's ack.
+        if unacked and unacked[0] <= number <= unacked[-1]:
+            u = self.u
+            while unacked and unacked[0] <= number:
+                self._note_ack(u[unacked.popleft()], source)
+            channel.backoff = 1
+            self._settle(due)
+            if channel.armed and not unacked and not channel.missing:
+                channel.armed = False
+                out.disarm(Resend(source))
+        if 0 < wanted <= channel.given:
+            due[source] = channel.given
+        if due:
+            self._give(due, out)
+
+    def _give(self, due: dict[Process, int], out: Effects) -> None:
+        for peer, number in due.items():
+            out.send((peer,), Permit(number))
+
+    def _permitted(
+        self, source: Process, channel: Channel, number: int, now: Nanoseconds, out: Effects
+    ) -> None:
+        if number <= channel.permitted:
+            return
+        channel.permitted = number
+        missing = channel.missing
+        if not missing or missing[0] > number:
+            return
+        channel.backoff = 1
+        while missing and missing[0] <= number:
+            self._release((source, missing.popleft()), now, out)
+        if channel.armed and not missing and not channel.unacked:
+            channel.armed = False
+            out.disarm(Resend(source))
+
+    def _arm(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        channel.armed = True
+        channel.backoff = 1
+        out.arm(Resend(peer), now + self.resend_after)
