@@ -38,11 +38,13 @@ class Group:
         self.seats = {me: Seat(self, me) for me in self.names}
         entry = algorithm(name)
         self.machines = {me: entry.build(Setup(me, self.names, 0, options or {})) for me in self.names}
-        self.delivered = 0
         self.weigh = False
         self.data: list[int] = []
         self.control = 0
-        self.counted = 0
+
+    @property
+    def delivered(self) -> int:
+        return sum(seat.delivered for seat in self.seats.values())
 
     def say(self, me: str) -> None:
         self.machines[me].broadcast(PAYLOAD, 0, self.seats[me])
@@ -67,6 +69,7 @@ class Seat:
     def __init__(self, group: Group, me: str) -> None:
         self.group, self.me = group, me
         self.timers: dict[Any, int] = {}
+        self.delivered = 0
 
     def send(self, targets: Any, message: Any) -> None:
         group = self.group
@@ -83,7 +86,7 @@ class Seat:
             self.group.control += size * copies
 
     def deliver(self, message_id: Any, payload: Any) -> None:
-        self.group.delivered += 1
+        self.delivered += 1
 
     def stable(self, message_id: Any) -> None:
         pass
@@ -163,13 +166,14 @@ def modulo_k() -> None:
 
 
 def idle_newtop() -> None:
-    print("\nNewtop with one idle process of three: messages delivered of 20 said by the others")
+    print("\nNewtop, p2 of three idle: of 20 messages said by p0 and p1, delivered by p0, p1 and p2")
     for nulls in (True, False):
         group = Group("newtop", 3, {"nulls": nulls})
         for number in range(20):
             group.say(f"p{number % 2}")
             group.settle()
-        print(f"null messages {'on' if nulls else 'off'}: {group.delivered // 3} of 20 at every process")
+        told = ", ".join(str(seat.delivered) for seat in group.seats.values())
+        print(f"null messages {'on ' if nulls else 'off'}: {told}")
 
 
 if __name__ == "__main__":

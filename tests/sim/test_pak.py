@@ -68,7 +68,7 @@ WORLDS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 """Each with what must have happened to someone there."""
 
-SEEDS, BLOCKS = 100, 4
+SEEDS, BLOCKS = 300, 4
 """Per algorithm and world; with five worlds, 500 runs of each algorithm."""
 
 
