@@ -78,6 +78,37 @@ class DeliveredShrinksWithPast(NoWaitingCollecting):
             super()._deliver_once(message_id, payload, fresh, out)
 
 
+class StableTooEarly(NoWaitingCollecting):
+    """Algorithm 1' that takes the first ack of a message for the last."""
+
+    def __init__(self, me: str, group: Any, below: Layer, incarnation: int = 0) -> None:
+        super().__init__(me, group, below, incarnation)
+        self.said: set[MessageId] = set()
+
+    def _forget_if_everywhere(self, message_id: MessageId, out: Any) -> None:
+        delivered = message_id.number <= self.delivered.get((message_id.origin, message_id.incarnation), 0)
+        acked = self.acks.get(message_id, 0) > 0 or not self.acked
+        if delivered and acked and message_id not in self.said:
+            self.said.add(message_id)
+            out.stable(message_id)
+        super()._forget_if_everywhere(message_id, _Silent(out))
+
+
+class NeverStable(NoWaitingCollecting):
+    """Algorithm 1' that forgets in silence."""
+
+    def _forget_if_everywhere(self, message_id: MessageId, out: Any) -> None:
+        super()._forget_if_everywhere(message_id, _Silent(out))
+
+
+class _Silent:
+    def __init__(self, out: Any) -> None:
+        self.out = out
+
+    def stable(self, message_id: MessageId) -> None:
+        pass
+
+
 class SelfDelivery(Waiting):
     """Slides, algorithm 2 as printed: the sender delivers its own message at broadcast."""
 
@@ -236,6 +267,10 @@ MUTANTS = [
         over(DeliveredShrinksWithPast),
         {"workload": NO_REPLIES},
     ),
+    Mutant(
+        "stable at the first ack", "slides, algorithm 1'", "no_waiting_gc", "stability", over(StableTooEarly)
+    ),
+    Mutant("never stable", "slides, algorithm 1'", "no_waiting_gc", "stability", over(NeverStable)),
     Mutant(
         "self-delivery at broadcast over uniform broadcast",
         "slides, algorithm 2, rcoBroadcast",

@@ -1,14 +1,17 @@
 """Algorithm 1' knows when everyone has delivered a message: never too early, and in the end always."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aforesaid.check import check
 from aforesaid.protocols.broadcast.no_waiting import NoWaitingCollecting
-from aforesaid.sim import Scenario
+from aforesaid.sim import Scenario, simulate
+from aforesaid.sim.simulation import simulate_into
 from aforesaid.trace import MemoryTrace
+from aforesaid.trace.parquet import ParquetSink, open_trace
 from harness import command, judged, scenario
 from mutants.registry import NeverStable, StableTooEarly, over
 
@@ -122,6 +125,20 @@ def test_mutants_die_of_what_they_do(mutant: Any, kind: str) -> None:
         kinds.update({str(w.details["kind"]) for w in report.verdicts["stability"].witnesses})
     assert kinds[kind] >= 15, kinds
     assert set(kinds) <= {kind, "missing"}, kinds
+
+
+def test_a_stored_trace_is_judged_like_one_in_memory(tmp_path: Path) -> None:
+    run = world("no_waiting_gc", seed=4)
+    for build in (None, over(StableTooEarly)):
+        with ParquetSink(tmp_path, "r", overwrite=True, memory_rows_max=50, row_group_rows=40) as sink:
+            simulate_into(sink, run, "r", build)
+        _, trace = simulate(run, "r", build)
+        expected, found = check(trace, witnesses_max=None), check(open_trace(sink.path), witnesses_max=None)
+        assert found.to_dict() == expected.to_dict()
+        assert found.value() == ("violated" if build else "kept")
+    (sink.path / "stabilities.parquet").unlink()
+    kinds = {w.details["kind"] for w in check(open_trace(sink.path)).verdicts["stability"].witnesses}
+    assert kinds == {"missing"}
 
 
 def test_who_crashes_says_nothing_any_more() -> None:

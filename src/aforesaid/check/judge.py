@@ -3,8 +3,8 @@
 Nothing the trace says about order is believed but the logs themselves. The first pass assumes that the
 recorded predecessors are true, and tests it; they nearly always are, and then one pass has settled all of it.
 If they are not, they are corrected from the logs and the order is judged again. A last pass looks up who is
-without what, if something owed was not delivered. Memory is a few arrays over the messages and one log at a
-time (and a block of `hidden` where messages have audiences).
+without what, if something owed was not delivered. Memory is a few arrays over the messages, and one log with
+its process's stable calls at a time (and a block of `hidden` where messages have audiences).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +27,7 @@ from aforesaid.check.rules import (
     NoForesight,
     Recorded,
     Rule,
+    Stability,
     Tally,
     UniformAgreement,
     Validity,
@@ -40,7 +41,9 @@ Progress = Callable[[int, int], None]
 _ONE_LOG: dict[str, type[Rule]] = {
     rule.name: rule for rule in (NoDuplicate, NoCreation, NoForesight, Audience, Fifo, Causal)
 }
-_ALL_LOGS: dict[str, type[Liveness]] = {rule.name: rule for rule in (Validity, Agreement, UniformAgreement)}
+_ALL_LOGS: dict[str, type[Liveness] | type[Stability]] = {
+    rule.name: rule for rule in (Validity, Agreement, UniformAgreement, Stability)
+}
 
 
 def check(
@@ -145,7 +148,7 @@ def _rules(case: Case, judged: Sequence[str]) -> tuple[list[Rule], list[_Sees]]:
     one_log = [rule(case) for name, rule in _ONE_LOG.items() if name in judged]
     tally = Tally(case.history)
     all_logs = [rule(case, tally) for name, rule in _ALL_LOGS.items() if name in judged]
-    sees: list[_Sees] = [rule.see for rule in one_log]
+    sees: list[_Sees] = [rule.see for rule in (*one_log, *all_logs)]
     if all_logs:
         sees.append(tally.see)
     return [*one_log, *all_logs], sees

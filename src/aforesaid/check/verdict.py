@@ -24,13 +24,16 @@ PROPERTIES: Mapping[str, str] = {
     "validity": "What a correct process sends, every correct process it is addressed to delivers.",
     "agreement": "What one correct process delivers, every correct process it is addressed to delivers.",
     "uniform_agreement": "What any process delivers, every correct process it is addressed to delivers.",
+    "stability": "A message is called stable only once every correct process has delivered it, "
+    "and in the end every message is.",
     "recorded": "The recorded predecessors of each message agree with its origin's own log.",
 }
 
 ALWAYS_REQUIRED = ("no_foresight", "audience", "recorded")
 """Required whatever an algorithm promises: without them the trace itself cannot be believed."""
 
-REQUIRED_BY_DEFAULT = tuple(name for name in PROPERTIES if name != "uniform_agreement")
+REQUIRED_BY_DEFAULT = tuple(name for name in PROPERTIES if name not in ("uniform_agreement", "stability"))
+"""Required of a run that promises nothing by name: all but what is beyond most algorithms."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ from aforesaid.protocols.broadcast.tree import Tree
 from aforesaid.protocols.broadcast.uniform import UniformReliable
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Waiting
+from aforesaid.protocols.delivery.cykas import Cykas
+from aforesaid.protocols.delivery.ks import Ks
+from aforesaid.protocols.delivery.mf import Mf
+from aforesaid.protocols.delivery.rst import Rst
 
 RELIABLE_LINKS = "reliable links"
 FIFO_LINKS = "FIFO links"
@@ -60,6 +64,8 @@ class Algorithm:
     """Makes the protocol object of one process: a CausalBroadcast, or a CausalDelivery if `addressed`."""
     addressed: bool = False
     """True for unicast and multicast: every message names its audience."""
+    unicast: bool = False
+    """True if an audience is one process."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Its own settings, by name, each with what it means."""
 
@@ -174,13 +180,18 @@ def _stacked(
     ]
 
 
-def _pak(credit: int, nak: bool, setup: Setup) -> Pak:
-    options: dict[str, Any] = {"credit": credit, **setup.options}
-    resend_ms = options.pop("resend_ms", 50.0)
+def _in_nanoseconds(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with `resend_ms` in the protocols' own unit, `resend_after`."""
+    converted = dict(options)
+    resend_ms = converted.pop("resend_ms", 50.0)
     if type(resend_ms) not in (int, float) or not 0 < resend_ms < float("inf"):
         raise Misuse(f"resend_ms must be a time in milliseconds above 0, not {resend_ms!r}")
-    resend_after = round(resend_ms * MILLISECOND)
-    return Pak(setup.me, setup.group, setup.incarnation, nak=nak, resend_after=resend_after, **options)
+    return {**converted, "resend_after": round(resend_ms * MILLISECOND)}
+
+
+def _pak(credit: int, nak: bool, setup: Setup) -> Pak:
+    options = {"credit": credit, **_in_nanoseconds(setup.options)}
+    return Pak(setup.me, setup.group, setup.incarnation, nak=nak, **options)
 
 
 _PAK_OPTIONS = {
@@ -214,6 +225,62 @@ def _positive_acknowledgment() -> list[Algorithm]:
             options=options,
         )
         for name, title, section, credit, nak, options in settings
+    ]
+
+
+def _baselines_of_delivery() -> list[Algorithm]:
+    """The unicast and multicast algorithms that hybrid buffering is compared with."""
+    return [
+        Algorithm(
+            name="rst",
+            title="RST: a matrix of counters",
+            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 16)",
+            needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id, the audience and n^2 counters",
+            build=lambda setup: Rst(setup.me, setup.group, setup.incarnation),
+            addressed=True,
+        ),
+        Algorithm(
+            name="ks",
+            title="KS: the least metadata for the least latency",
+            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 10)",
+            needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id, the audience and up to n^2 (sender, number, destinations)",
+            build=lambda setup: Ks(setup.me, setup.group, setup.incarnation),
+            addressed=True,
+        ),
+        Algorithm(
+            name="mf",
+            title="MF: one unacknowledged message at a time",
+            paper="hybrid-buffering paper, section 3.2 and table 1 (its reference 12)",
+            needs=(FIXED_GROUP, DETECTOR),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id and one number",
+            build=lambda setup: Mf(
+                setup.me, setup.group, setup.incarnation, **_in_nanoseconds(setup.options)
+            ),
+            addressed=True,
+            unicast=True,
+            options={
+                "resend_ms": "send again what was not acknowledged for so long; then it backs off (50)",
+                "backoff_max": "how many times that at most (64)",
+                "send_queue_max": "how many messages may wait before the sender is told to wait (1024)",
+            },
+        ),
+        Algorithm(
+            name="cykas",
+            title="Cykas: permission to tell; may starve a busy receiver",
+            paper="hybrid-buffering paper, section 4.3 and table 1 (its reference 20)",
+            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+            promises=(*RELIABLE, *ORDER),
+            metadata="one id and one flag",
+            build=lambda setup: Cykas(setup.me, setup.group, setup.incarnation, **setup.options),
+            addressed=True,
+            unicast=True,
+            options={"send_queue_max": "how many messages may wait before the sender is told to wait (1024)"},
+        ),
     ]
 
 
@@ -270,5 +337,6 @@ CATALOG: dict[str, Algorithm] = {
             build=lambda setup: Tree(setup.me, setup.group, setup.incarnation, **setup.options),
             options={"fan_out": "children of a process in the tree (2)"},
         ),
+        *_baselines_of_delivery(),
     )
 }

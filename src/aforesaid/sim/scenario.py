@@ -129,6 +129,10 @@ class Scenario(Value, frozen=True):
                 f"{entry.name} needs reliable links, but this network loses frames: "
                 "set network.retransmit = true, or no loss"
             )
+        for workload in self.workload:
+            fan_out = getattr(workload, "fan_out", 1)
+            if entry.unicast and fan_out > 1:
+                raise Misuse(f"{entry.name} sends to one process at a time, but fan_out is {fan_out}")
         fifo = self.network.fifo and not self.network.retransmit and self.network.duplication == 0
         if FIFO_LINKS in entry.needs and not fifo:
             raise Misuse(

@@ -1,12 +1,14 @@
-"""What a trace is, in memory: one run's five tables as NumPy columns.
+"""What a trace is, in memory: one run's six tables as NumPy columns.
 
 Processes and messages are dense indices within the run (rows of `processes` and `messages`). The order of
 events is local: a process's log is the list of what it delivered, in order, and a message's `sent_after`
-says how many deliveries its origin had made when it sent it. Nothing here needs a global clock.
+says how many deliveries its origin had made when it sent it. The same number places the moment at which a
+process called a message stable. Nothing here needs a global clock.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -138,6 +140,43 @@ class Log:
 
 
 @dataclass(frozen=True)
+class Stabilities:
+    """Who called which message stable: known to be delivered by everyone. One row per call, in any order."""
+
+    process: Int32s
+    """Who knew."""
+    message: Int32s
+    time_ns: Int64s
+    position: Int32s
+    """How many deliveries the process had made by then."""
+
+    def __len__(self) -> int:
+        return len(self.process)
+
+    def of(self, process: int) -> "Stabilities":
+        """The calls of one process, in the order they stand in."""
+        table = self.by_process
+        # In the column's own type: else all of it would be copied into the other, each time.
+        first, last = np.searchsorted(table.process, np.array([process, process + 1], np.int32))
+        return table.at(slice(first, last))
+
+    def at(self, rows: slice | npt.NDArray[np.intp]) -> "Stabilities":
+        return Stabilities(self.process[rows], self.message[rows], self.time_ns[rows], self.position[rows])
+
+    @cached_property
+    def by_process(self) -> "Stabilities":
+        """The same, sorted by process."""
+        if np.any(self.process[1:] < self.process[:-1]):
+            return self.at(np.argsort(self.process, kind="stable"))
+        return self
+
+
+NO_STABILITIES = Stabilities(
+    np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32)
+)
+
+
+@dataclass(frozen=True)
 class Samples:
     """Measurements over time; process -1 is an aggregate over all."""
 
@@ -147,8 +186,16 @@ class Samples:
     value: npt.NDArray[np.float64]
 
 
+class StabilitiesByProcess(Protocol):
+    """The table `stabilities`, one process at a time: it may be as long as all logs together."""
+
+    def __len__(self) -> int: ...
+
+    def of(self, process: int) -> Stabilities: ...
+
+
 class Trace(Protocol):
-    """What the checker reads: everything but the logs in memory, the logs one process at a time."""
+    """What the checker reads: processes and messages in memory, the rest one process at a time."""
 
     @property
     def run(self) -> Run: ...
@@ -164,6 +211,9 @@ class Trace(Protocol):
 
     def log(self, process: int) -> Log: ...
 
+    @property
+    def stabilities(self) -> StabilitiesByProcess: ...
+
 
 @dataclass(frozen=True)
 class MemoryTrace:
@@ -178,6 +228,7 @@ class MemoryTrace:
     samples: Samples = field(
         default_factory=lambda: Samples(np.empty(0, np.int64), np.empty(0, np.int32), [], np.empty(0))
     )
+    stabilities: Stabilities = NO_STABILITIES
 
     def log(self, process: int) -> Log:
         rows = slice(self.delivery_offsets[process], self.delivery_offsets[process + 1])

@@ -28,17 +28,20 @@ from aforesaid.trace.model import (
     Processes,
     Run,
     Samples,
+    Stabilities,
 )
 
 CHUNK_ROWS = 1 << 18
 
 
 class Sink(Protocol):
-    """Where chunks of rows go. Deliveries come in the order they happened, over all processes."""
+    """Where chunks of rows go. Deliveries and stabilities come as they happened, over all processes."""
 
     def messages(self, rows: Messages) -> None: ...
 
     def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None: ...
+
+    def stabilities(self, rows: Stabilities) -> None: ...
 
     def samples(self, rows: Samples) -> None: ...
 
@@ -63,7 +66,7 @@ class _Watched:
 
 
 class Tracer:
-    """One run's recorder; a host calls it at every send and delivery, in order."""
+    """One run's recorder; a host calls it at every send, delivery and stable call, in order."""
 
     def __init__(self, sink: Sink, chunk_rows: int = CHUNK_ROWS) -> None:
         self._sink = sink
@@ -78,6 +81,7 @@ class Tracer:
         self._digests: dict[str, hashlib.blake2b] = {}
         self._new_message_columns()
         self._new_delivery_columns()
+        self._new_stability_columns()
         self._new_sample_columns()
 
     def began(self, name: Process, incarnation: int, now: Nanoseconds, joining: bool = False) -> int:
@@ -159,6 +163,15 @@ class Tracer:
         if len(self._d_process) >= self._chunk_rows:
             self._flush_deliveries()
 
+    def stable(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
+        """A process knows that everyone has delivered a message."""
+        self._k_process.append(process)
+        self._k_message.append(self._message(message_id))
+        self._k_time.append(now)
+        self._k_position.append(self._processes[process].delivered)
+        if len(self._k_process) >= self._chunk_rows:
+            self._flush_stabilities()
+
     def sample(self, now: Nanoseconds, metric: str, value: float, process: int = -1) -> None:
         """A measurement, of one process or of the whole."""
         self._s_time.append(now)
@@ -172,6 +185,7 @@ class Tracer:
         """Write what is left; returns the run with its digest."""
         self._flush_messages()
         self._flush_deliveries()
+        self._flush_stabilities()
         self._flush_samples()
         rows = self._process_rows()
         self._hash("processes", "name", "\n".join(rows.name).encode())
@@ -186,6 +200,14 @@ class Tracer:
         run = replace(run, digest=whole.hexdigest())
         self._sink.close(run, rows)
         return run
+
+    def _message(self, message_id: MessageId) -> int:
+        """A message's index, a phantom's if nobody sent it. `delivered` does the same inline: it is hot."""
+        name, incarnation, number = message_id
+        origin = self._index.get((name, incarnation), -1)
+        if origin >= 0 and 0 < number <= len(self._processes[origin].numbers):
+            return self._processes[origin].numbers[number - 1]
+        return self._phantom(origin, message_id)
 
     def _phantom(self, origin: int, message_id: MessageId) -> int:
         if message_id not in self._phantoms:
@@ -228,6 +250,10 @@ class Tracer:
         self._d_process, self._d_position = array("i"), array("i")
         self._d_time, self._d_message = array("q"), array("i")
 
+    def _new_stability_columns(self) -> None:
+        self._k_process, self._k_message = array("i"), array("i")
+        self._k_time, self._k_position = array("q"), array("i")
+
     def _new_sample_columns(self) -> None:
         self._s_time, self._s_process = array("q"), array("i")
         self._s_metric: list[str] = []
@@ -260,6 +286,18 @@ class Tracer:
             self._hash("deliveries", column, values.tobytes())
         self._sink.deliveries(process, position, time_ns, message)
         self._new_delivery_columns()
+
+    def _flush_stabilities(self) -> None:
+        rows = Stabilities(
+            process=_int32(self._k_process),
+            message=_int32(self._k_message),
+            time_ns=_int64(self._k_time),
+            position=_int32(self._k_position),
+        )
+        for column in ("process", "message", "time_ns", "position"):
+            self._hash("stabilities", column, getattr(rows, column).tobytes())
+        self._sink.stabilities(rows)
+        self._new_stability_columns()
 
     def _flush_samples(self) -> None:
         self._hash("samples", "time_ns", self._s_time.tobytes())
@@ -297,6 +335,7 @@ class MemorySink:
     def __init__(self) -> None:
         self._messages: list[Messages] = []
         self._deliveries: list[tuple[Int32s, Int64s, Int32s]] = []
+        self._stabilities: list[Stabilities] = []
         self._samples: list[Samples] = []
         self.trace: MemoryTrace
 
@@ -305,6 +344,9 @@ class MemorySink:
 
     def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None:
         self._deliveries.append((process, time_ns, message))
+
+    def stabilities(self, rows: Stabilities) -> None:
+        self._stabilities.append(rows)
 
     def samples(self, rows: Samples) -> None:
         self._samples.append(rows)
@@ -322,6 +364,7 @@ class MemorySink:
             delivery_message=np.concatenate([chunk[2] for chunk in self._deliveries])[order],
             delivery_time_ns=np.concatenate([chunk[1] for chunk in self._deliveries])[order],
             samples=concatenated_samples(self._samples),
+            stabilities=concatenated_stabilities(self._stabilities).by_process,
         )
 
 
@@ -345,6 +388,16 @@ def concatenated_samples(chunks: Sequence[Samples]) -> Samples:
         process=np.concatenate([chunk.process for chunk in chunks]),
         metric=[metric for chunk in chunks for metric in chunk.metric],
         value=np.concatenate([chunk.value for chunk in chunks]),
+    )
+
+
+def concatenated_stabilities(chunks: Sequence[Stabilities]) -> Stabilities:
+    """Chunks of `stabilities`, in order, as one table."""
+    return Stabilities(
+        process=np.concatenate([chunk.process for chunk in chunks]),
+        message=np.concatenate([chunk.message for chunk in chunks]),
+        time_ns=np.concatenate([chunk.time_ns for chunk in chunks]),
+        position=np.concatenate([chunk.position for chunk in chunks]),
     )
 
 

@@ -56,6 +56,14 @@ class Brute:
                     first.setdefault(message, position)
             self.first.append(first)
         self.events = [self._events(p) for p in self.processes]
+        self.calls: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """By process and message, the time and the position of each call that it is stable."""
+        calls = trace.stabilities
+        for p, m, time, position in zip(
+            *(column.tolist() for column in (calls.process, calls.message, calls.time_ns, calls.position)),
+            strict=True,
+        ):
+            self.calls.setdefault((p, m), []).append((time, position))
 
     def log_is_whole(self, origin: int) -> bool:
         return self.complete[origin] if origin >= 0 else all(self.complete)
@@ -80,6 +88,7 @@ class Brute:
         self.judge_foresight(said)
         self.judge_order(said)
         self.judge_liveness(said)
+        self.judge_stability(said)
         said.note("recorded", self.lies, any(self.recorded[m] for m in self.lost))
         return said
 
@@ -270,6 +279,63 @@ class Brute:
             if name == "uniform_agreement":
                 return "yes" if fates else "no"
         return "yes" if "alive" in fates else "maybe" if "unknown" in fates else "no"
+
+    def judge_stability(self, said: Judgement) -> None:
+        found: Pairs = set()
+        doubt = False
+        for (p, message), calls in self.calls.items():
+            if len(calls) > 1:
+                found.add(("twice", p, message))
+            if message in self.lost:
+                doubt = True
+            elif message not in self.sent:
+                found.add(("created", p, message))
+            else:
+                for time, position in calls:
+                    own, early, open_ = self.too_early(p, message, time, position)
+                    found |= {("own", p, message)} if own else set()
+                    found |= {("early", p, message)} if early else set()
+                    doubt |= open_
+        for message in self.sent | self.lost:
+            origin = self.origin[message]
+            fate, whole = (self.fate[origin], self.complete[origin]) if origin >= 0 else ("unknown", False)
+            lacking = [p for p in self.processes if self.owes(p, message) and message not in self.first[p]]
+            if (origin, message) in self.calls or fate not in ("alive", "unknown"):
+                continue
+            if any(self.fate[p] == "alive" and self.complete[p] for p in lacking):
+                continue
+            for_certain = message in self.sent and fate == "alive" and whole
+            if (
+                for_certain
+                and self.drained
+                and not any(self.fate[p] in ("alive", "unknown") for p in lacking)
+            ):
+                found.add(("missing", origin, message))
+            else:
+                doubt = True
+        said.note("stability", found, doubt)
+
+    def too_early(self, process: int, message: int, time: int, position: int) -> tuple[bool, bool, bool]:
+        """Whether a call came before its process's delivery, before a correct one's, before one's perhaps."""
+        timed = self.trace.run.clock == "global"
+        own = self.owes(process, message) and self.first[process].get(message, position) >= position
+        early = doubt = False
+        for p in self.processes:
+            if self.fate[p] not in ("alive", "unknown") or not self.owes(p, message):
+                continue
+            if message in self.first[p]:
+                late = timed and self.times[p][self.first[p][message]] > time
+                certain = self.fate[p] == "alive"
+            else:
+                late = True
+                certain = self.fate[p] == "alive" and self.complete[p] and (timed or self.drained)
+            early |= late and certain
+            doubt |= late and not certain
+        return own, early, doubt
+
+    @property
+    def drained(self) -> bool:
+        return self.trace.run.ended == "drained"
 
 
 def closure(direct: dict[int, set[int]]) -> dict[int, set[int]]:

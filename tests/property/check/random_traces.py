@@ -1,8 +1,9 @@
 """Small random traces, good and bad, each from one seed.
 
 A trace begins as a run of an abstract causal multicast without a network: a scheduler that lets some process
-send, or deliver a message whose past it has delivered, and tells the real Tracer. A reckless scheduler
-delivers whatever it likes, twice too. Then a draft of the trace is spoiled, by none or a few of SPOILERS.
+send, or deliver a message whose past it has delivered, or call a message stable that all have delivered, and
+tells the real Tracer. A reckless scheduler delivers whatever it likes, twice too. Then a draft of the trace
+is spoiled, by none or a few of SPOILERS.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,17 @@ from random import Random
 import numpy as np
 
 from aforesaid.core import MessageId
-from aforesaid.trace import NEVER_SENT, Lists, MemorySink, MemoryTrace, Messages, Processes, Run, Tracer
+from aforesaid.trace import (
+    NEVER_SENT,
+    Lists,
+    MemorySink,
+    MemoryTrace,
+    Messages,
+    Processes,
+    Run,
+    Stabilities,
+    Tracer,
+)
 
 
 @dataclass
@@ -31,6 +42,8 @@ class Draft:
     audience: list[list[int] | None]
     logs: list[list[tuple[int, int]]]
     """For each process, (message, time) in order."""
+    calls: list[list[tuple[int, int, int]]]
+    """For each process, what it called stable: (message, time, position)."""
 
     @staticmethod
     def of(trace: MemoryTrace) -> "Draft":
@@ -50,6 +63,12 @@ class Draft:
             audience=[None if to_all[m] else messages.audience[m].tolist() for m in rows],
             logs=[
                 list(zip(log.message.tolist(), log.time_ns.tolist(), strict=True)) for _, log in trace.logs()
+            ],
+            calls=[
+                list(
+                    zip(calls.message.tolist(), calls.time_ns.tolist(), calls.position.tolist(), strict=True)
+                )
+                for calls in map(trace.stabilities.of, range(len(processes)))
             ],
         )
 
@@ -79,6 +98,12 @@ class Draft:
             delivery_offsets=np.cumsum([0] + [len(log) for log in self.logs]),
             delivery_message=np.array([message for log in self.logs for message, _ in log], np.int32),
             delivery_time_ns=np.array([time for log in self.logs for _, time in log], np.int64),
+            stabilities=Stabilities(
+                np.repeat(np.arange(count, dtype=np.int32), [len(calls) for calls in self.calls]),
+                np.array([message for calls in self.calls for message, _, _ in calls], np.int32),
+                np.array([time for calls in self.calls for _, time, _ in calls], np.int64),
+                np.array([position for calls in self.calls for _, _, position in calls], np.int32),
+            ),
         )
 
     def own(self, process: int) -> list[int]:
@@ -96,19 +121,28 @@ class Draft:
         log.insert(position, (message, max(time, self.sent_ns[message] if message < len(self.origin) else 0)))
         for m in self.own(process):
             self.sent_after[m] += self.sent_after[m] > position
+        self.calls[process] = [(m, t, at + (at > position)) for m, t, at in self.calls[process]]
 
     def remove(self, process: int, position: int) -> int:
         message, _ = self.logs[process].pop(position)
         for m in self.own(process):
             self.sent_after[m] -= self.sent_after[m] > position
+        self.calls[process] = [(m, t, at - (at > position)) for m, t, at in self.calls[process]]
         return message
+
+
+CALLING = ("when all delivered", "hastily", "never")
+"""How a scheduler calls messages stable: only the first way is right."""
 
 
 class Scheduler:
     """An abstract causal multicast: what is sent is everywhere at once, waiting to be delivered."""
 
-    def __init__(self, random: Random, multicast: bool, reckless: bool) -> None:
+    def __init__(
+        self, random: Random, multicast: bool, reckless: bool, calling: str = "when all delivered"
+    ) -> None:
         self.random, self.multicast, self.reckless = random, multicast, reckless
+        self.calling = calling
         self.sink = MemorySink()
         self.tracer = Tracer(self.sink)
         self.now = 0
@@ -121,6 +155,7 @@ class Scheduler:
         self.delivered: list[set[int]] = [set() for _ in range(self.count)]
         self.exempt: list[set[int]] = [set() for _ in range(self.count)]
         self.numbers = [0] * self.count
+        self.stable: list[set[int]] = [set() for _ in range(self.count)]
 
     def run(self) -> MemoryTrace:
         random = self.random
@@ -152,6 +187,8 @@ class Scheduler:
             self.alive.remove(process)
         elif choice < 0.42 and self.waiting_to_join:
             self.join(contact=process)
+        elif choice < 0.6:
+            self.call_stable(process)
         else:
             self.deliver_one(process)
 
@@ -198,12 +235,30 @@ class Scheduler:
         self.alive.add(newcomer)
         self.exempt[newcomer] = set().union(*(self.past[x] | {x} for x in self.known[contact]))
 
+    def call_stable(self, process: int, origin_only: bool = False) -> None:
+        """Call the first message stable that is everywhere, if the process has not done so."""
+        if self.calling == "never":
+            return
+        for message, message_id in enumerate(self.ids):
+            mine = message_id.origin == f"p{process}"
+            if message not in self.stable[process] and (mine or not origin_only):
+                around = self.alive.union(self.waiting_to_join)
+                if self.calling == "hastily" or all(
+                    message in self.delivered[p] for p in around if self.is_owed(p, message)
+                ):
+                    self.tracer.stable(process, message_id, self.now)
+                    self.stable[process].add(message)
+                    return
+
     def drain(self) -> None:
         for process in sorted(self.alive):
             while any(self.is_ready(process, message) for message in range(len(self.ids))):
                 self.now += 1
                 ready = [message for message in range(len(self.ids)) if self.is_ready(process, message)]
                 self.deliver(process, self.random.choice(ready))
+        for process in sorted(self.alive):
+            for _ in self.ids:
+                self.call_stable(process, origin_only=True)
 
 
 def random_trace(seed: int) -> tuple[MemoryTrace, list[str]]:
@@ -211,8 +266,10 @@ def random_trace(seed: int) -> tuple[MemoryTrace, list[str]]:
     random = Random(seed)
     multicast = random.random() < 0.5
     reckless = random.random() < 0.15
-    draft = Draft.of(Scheduler(random, multicast, reckless).run())
+    calling = random.choices(CALLING, (6, 1, 1))[0]
+    draft = Draft.of(Scheduler(random, multicast, reckless, calling).run())
     done = (["multicast"] if multicast else ["broadcast"]) + (["reckless"] if reckless else [])
+    done.append(f"calls {calling}")
     for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
         spoil = random.choice(SPOILERS)
         if spoil(draft, random):
@@ -381,6 +438,68 @@ def forget(draft: Draft, random: Random) -> bool:
     return True
 
 
+def some_call(draft: Draft, random: Random) -> tuple[int, int] | None:
+    places = [(p, place) for p, calls in enumerate(draft.calls) for place in range(len(calls))]
+    return random.choice(places) if places else None
+
+
+def call_anything(draft: Draft, random: Random) -> bool:
+    """A process calls a message stable out of the blue, for it or not, too early or not."""
+    process = random.randrange(len(draft.logs))
+    position = random.randint(0, len(draft.logs[process]))
+    time = draft.logs[process][position - 1][1] if position else 0
+    draft.calls[process].append((random.randrange(len(draft.origin)), time, position))
+    return True
+
+
+def call_early(draft: Draft, random: Random) -> bool:
+    """A message is called stable at an earlier point of the process's life, or of the clock only."""
+    place = some_call(draft, random)
+    if place is None:
+        return False
+    message, time, position = draft.calls[place[0]][place[1]]
+    time = max(0, time - random.randint(1, 20))
+    if random.random() < 0.6:
+        position = random.randint(0, position)
+    draft.calls[place[0]][place[1]] = (message, time, position)
+    return True
+
+
+def call_twice(draft: Draft, random: Random) -> bool:
+    """A process calls a message stable again; the two calls may stand in any order."""
+    place = some_call(draft, random)
+    if place is None:
+        return False
+    message, time, position = draft.calls[place[0]][place[1]]
+    later = random.randint(position, len(draft.logs[place[0]]))
+    draft.calls[place[0]].insert(random.randint(0, len(draft.calls[place[0]])), (message, time + 1, later))
+    return True
+
+
+def call_never(draft: Draft, random: Random) -> bool:
+    """A call is left out."""
+    place = some_call(draft, random)
+    if place is None:
+        return False
+    draft.calls[place[0]].pop(place[1])
+    return True
+
+
+def call_phantom(draft: Draft, random: Random) -> bool:
+    """A process calls a message stable that nobody sent: a row never sent, or no row at all."""
+    process = random.randrange(len(draft.logs))
+    message = random.choice((len(draft.origin), len(draft.origin), -1))
+    if message >= 0 and random.random() < 0.7:
+        draft.origin.append(random.randrange(-1, len(draft.logs)))
+        draft.number.append(random.randint(0, 9))
+        draft.sent_ns.append(-1)
+        draft.sent_after.append(NEVER_SENT)
+        draft.after.append([])
+        draft.audience.append(None)
+    draft.calls[process].append((message, 0, random.randint(0, len(draft.logs[process]))))
+    return True
+
+
 def change_fate(draft: Draft, random: Random) -> bool:
     """A process ended in another way."""
     process = random.randrange(len(draft.fate))
@@ -412,6 +531,11 @@ SPOILERS: tuple[Callable[[Draft, Random], bool], ...] = (
     turn_clock,
     add_lie,
     forget,
+    call_anything,
+    call_early,
+    call_twice,
+    call_never,
+    call_phantom,
     change_fate,
     change_base,
 )
@@ -433,6 +557,7 @@ def renumber(draft: Draft, random: Random) -> None:
     draft.after = [[new[x] for x in after] for after in draft.after]
     draft.base = [[new[x] for x in base] for base in draft.base]
     draft.logs = [[(new.get(m, m), time) for m, time in log] for log in draft.logs]
+    draft.calls = [[(new.get(m, m), *call) for m, *call in calls] for calls in draft.calls]
 
 
 def record_truly(draft: Draft, random: Random) -> None:

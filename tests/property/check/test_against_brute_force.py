@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 from brute_judge import Brute, Judgement, Pairs
-from random_traces import SPOILERS, Scheduler, random_trace
+from random_traces import CALLING, SPOILERS, Scheduler, random_trace
 
 from aforesaid.check import PROPERTIES, Report, Verdict, check
 from aforesaid.trace import MemoryTrace
 
 BLOCKS = 10
-BLOCK_SEEDS = 2_200
+BLOCK_SEEDS = 2_000
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -34,6 +34,8 @@ def test_agrees_with_brute_force(block: int) -> None:
         seen.update(f"{name} {value}" for name, value in said.values.items())
         seen.update(f"no_foresight {kind}" for kind, *_ in said.violations["no_foresight"])
         seen.update(f"recorded {kind}" for kind, *_ in said.violations["recorded"])
+        clock = trace.run.clock
+        seen.update(f"stability {kind} by a {clock} clock" for kind, *_ in said.violations["stability"])
         if said.violations["causal"] and said.violations["recorded"]:
             seen["causal under lies"] += 1
     require_all_kinds(seen)
@@ -54,7 +56,7 @@ def pairs(verdict: Verdict) -> Pairs:
     found: Pairs = set()
     for witness in verdict.witnesses:
         place = (witness.process_index, witness.message_index)
-        if verdict.property == "no_foresight":
+        if verdict.property in ("no_foresight", "stability"):
             found.add((witness.details["kind"], *place))
         elif verdict.property == "recorded":
             found.add((witness.details["kind"], *place, witness.details["predecessor_index"]))
@@ -74,11 +76,23 @@ def check_witnesses(trace: MemoryTrace, report: Report, brute: Brute) -> None:
                 predecessor = witness.details["predecessor_index"]
                 assert (process, message, predecessor) in brute.disordered, witness
                 assert witness.details["predecessor_position"] == brute.first[process].get(predecessor)
+            if verdict.property == "stability" and witness.details["kind"] == "early":
+                late = witness.details["late_index"]
+                assert isinstance(late, int)
+                assert (brute.fate[late], brute.owes(late, message)) == ("alive", True), witness
+                place = brute.first[late].get(message)
+                if trace.run.clock == "global":
+                    at = None if place is None else brute.times[late][place]
+                    assert witness.details["delivered_ns"] == at, witness
+                    assert at is None or at > witness.details["called_ns"], witness
+                else:
+                    assert place is None, witness
 
 
 def require_all_kinds(seen: Counter[str]) -> None:
     expected = [spoil.__name__ for spoil in SPOILERS]
     expected += ["multicast", "broadcast", "reckless", "record_truly", "causal under lies"]
+    expected += [f"calls {how}" for how in CALLING]
     expected += [f"{name} {value}" for name in PROPERTIES for value in ("kept", "violated")]
     expected += [
         f"{name} unknown"
@@ -87,6 +101,11 @@ def require_all_kinds(seen: Counter[str]) -> None:
     ]
     expected += [f"no_foresight {kind}" for kind in ("own", "clock", "cycle")]
     expected += [f"recorded {kind}" for kind in ("false", "missing")]
+    expected += [
+        f"stability {kind} by a {clock} clock"
+        for kind in ("created", "twice", "own", "early", "missing")
+        for clock in ("global", "local")
+    ]
     rare = {kind: seen[kind] for kind in expected if seen[kind] < 20}
     assert not rare, f"too rare to mean anything: {rare}"
 
@@ -107,5 +126,6 @@ def test_honest_recorder_is_never_accused() -> None:
             # A joiner that nobody admitted has no known fate.
             certain = trace.run.ended == "drained" and "unknown" not in trace.processes.fate
             allowed = ("kept",) if certain else ("kept", "unknown")
-            assert report.value() in allowed, f"seed {seed}: {report.to_dict()}"
+            value = report.value([*report.required, "stability"])
+            assert value in allowed, f"seed {seed}: {report.to_dict()}"
     assert reckless_faults > 100

@@ -11,7 +11,17 @@ from stories import tell
 
 from aforesaid.check import ALWAYS_REQUIRED, PROPERTIES, MalformedTrace, check
 from aforesaid.core import MessageId
-from aforesaid.trace import Lists, Log, MemorySink, MemoryTrace, Messages, Processes, Run, Tracer
+from aforesaid.trace import (
+    Lists,
+    Log,
+    MemorySink,
+    MemoryTrace,
+    Messages,
+    Processes,
+    Run,
+    Stabilities,
+    Tracer,
+)
 
 GOOD = {"a": ["!1", "a1", "b1"], "b": ["a1", "!1", "b1"]}
 UNFAIR = {"a": ["!1", "!2", "a1", "a2"], "b": ["a2", "a1"]}
@@ -24,8 +34,10 @@ def test_every_property_is_judged_in_order() -> None:
     assert report.run.run == "story"
 
 
-def test_all_but_uniform_agreement_is_required_by_default() -> None:
-    assert check(tell(GOOD)).required == tuple(name for name in PROPERTIES if name != "uniform_agreement")
+def test_all_but_uniform_agreement_and_stability_is_required_by_default() -> None:
+    report = check(tell(GOOD))
+    assert set(PROPERTIES) - set(report.required) == {"uniform_agreement", "stability"}
+    assert list(report.required) == [name for name in PROPERTIES if name in report.required]
 
 
 def test_promises_are_required_and_what_is_always() -> None:
@@ -168,6 +180,10 @@ class Skipping:
     @property
     def messages(self) -> Messages:
         return self.whole.messages
+
+    @property
+    def stabilities(self) -> Stabilities:
+        return self.whole.stabilities
 
     def log(self, process: int) -> Log:
         return self.whole.log(process)

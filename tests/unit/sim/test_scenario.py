@@ -37,7 +37,7 @@ PLAIN: dict[str, Any] = {"algorithm": "waiting", "processes": 3}
         ({"workload": [{"kind": "rat"}]}, "allowed: rate, bursts, hot_spot, chain, pipeline, all_to_all"),
         (
             {"workload": [{"kind": "rate", "per_second": 1, "bogus": 2}]},
-            "workload[0]: unknown key `bogus`; known keys: kind, per_second, arrivals, processes",
+            "workload[0]: unknown key `bogus`; known keys: kind, per_second, arrivals, fan_out, processes",
         ),
         ({"workload": [{"kind": "rate", "per_second": 1, "arrivals": "x"}]}, "allowed: poisson, periodic"),
         (
@@ -82,6 +82,11 @@ PLAIN: dict[str, Any] = {"algorithm": "waiting", "processes": 3}
             },
             "needs a correct majority, but 2 of 3 may crash",
         ),
+        (
+            {"algorithm": "mf", "workload": [{"kind": "rate", "per_second": 1, "fan_out": 2}]},
+            "mf sends to one process at a time, but fan_out is 2",
+        ),
+        ({"algorithm": "pak", "options": {"k": 2}}, "options: k must be at least 2 * credit + 1 = 3"),
         ({"options": {"k": 3}}, "options.k: waiting has no such option; it has: none"),
         ({"duration_ms": 0}, "duration_ms: expected `float` > 0.0"),
     ],

@@ -49,7 +49,7 @@ EVERYTHING: dict[str, Any] = {
     ],
 }
 
-GOLDEN = "7ca5a9deea5379fcd170fa28b2978006"
+GOLDEN = "8324645ddac75e79ae9b39552ad73275"
 
 
 def test_the_same_scenario_gives_the_same_trace_on_any_machine() -> None:

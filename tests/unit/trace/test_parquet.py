@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.trace import Lists, MemorySink, Messages, Processes, Run, Samples, Tracer
+from aforesaid.trace import Lists, MemorySink, Messages, Processes, Run, Samples, Stabilities, Tracer
 from aforesaid.trace.model import SCHEMA_VERSION
 from aforesaid.trace.parquet import ParquetSink, find_runs, open_trace
 from aforesaid.trace.parquet.spill import row_group_bounds
 from unit.trace.trace_scripts import RUN, assert_same, in_memory, record, stored
 
-TABLES = ("deliveries", "messages", "processes", "runs", "samples")
+TABLES = ("deliveries", "messages", "processes", "runs", "samples", "stabilities")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -192,16 +192,21 @@ def test_leaving_without_closing_leaves_nothing_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("run", "process", "message", "complaint"),
-    [("r", 2, 0, "process 2 of 2"), ("r", 0, 1, "message 1 delivered, of 1"), ("q", 0, 0, "closed with q")],
+    [("r", 2, 0, "name process 2 of 2"), ("r", 0, 1, "name message 1 of 1"), ("q", 0, 0, "closed with q")],
 )
+@pytest.mark.parametrize("table", ["deliveries", "stabilities"])
 def test_a_close_that_fails_leaves_nothing_behind(
-    tmp_path: Path, run: str, process: int, message: int, complaint: str
+    tmp_path: Path, run: str, process: int, message: int, complaint: str, table: str
 ) -> None:
     sink = ParquetSink(tmp_path, "r")
     sink.messages(_messages(1))
-    one = np.ones(1, np.int32)
-    sink.deliveries(one * process, one * 0, np.zeros(1, np.int64), one * message)
-    with pytest.raises(ValueError, match=complaint):
+    zero = np.zeros(1, np.int32)
+    columns = {"process": zero + process, "position": zero, "time_ns": np.zeros(1, np.int64)}
+    if table == "deliveries":
+        sink.deliveries(**columns, message=zero + message)
+    else:
+        sink.stabilities(Stabilities(**columns, message=zero + message))
+    with pytest.raises(ValueError, match=complaint if run == "q" else f"^{table} {complaint}$"):
         sink.close(Run(run), _processes(2))
     assert not list(tmp_path.iterdir())
 
@@ -229,6 +234,7 @@ import unit.trace.trace_scripts as scripts
 class Unclosed:
     def __init__(self, sink):
         self.messages, self.deliveries, self.samples = sink.messages, sink.deliveries, sink.samples
+        self.stabilities = sink.stabilities
     def close(self, run, processes):
         pass
 
@@ -341,6 +347,8 @@ def _write(
 ) -> None:
     sink.messages(_messages(1))
     _append(sink, process, position)
+    zero = np.zeros(1, np.int32)
+    sink.stabilities(Stabilities(zero, zero, np.zeros(1, np.int64), zero))
     sink.samples(Samples(np.zeros(1, np.int64), np.zeros(1, np.int32), ["bytes"], np.zeros(1)))
     sink.close(Run(run), _processes(process_count))
 

@@ -1,4 +1,4 @@
-"""Deliveries that others laid out are read all the same: in any order, with or without statistics."""
+"""What others laid out is read all the same: in any order, with or without statistics."""
 
 import random
 from collections.abc import Callable
@@ -41,6 +41,10 @@ def half_and_half(rows: Any) -> Any:
     return pa.concat_tables([by_time(low), high])
 
 
+def by_process(rows: Any) -> Any:
+    return rows.sort_by([("process", "ascending"), ("position", "ascending"), ("time_ns", "ascending")])
+
+
 LAYOUTS = [by_time, shuffled, processes_backwards, all_backwards, positions_backwards, half_and_half]
 
 
@@ -57,6 +61,27 @@ def laid_out(root: Path, layout: Callable[[Any], Any], **options: Any) -> Parque
 def test_any_layout(tmp_path: Path, layout: Any, row_group_size: int, write_statistics: bool) -> None:
     trace = laid_out(tmp_path, layout, row_group_size=row_group_size, write_statistics=write_statistics)
     assert_same(in_memory(seed=4), trace)
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, by_process])
+@pytest.mark.parametrize("row_group_size", [3, 10_000])
+@pytest.mark.parametrize("write_statistics", [True, False])
+def test_stable_calls_in_any_layout(
+    tmp_path: Path, layout: Any, row_group_size: int, write_statistics: bool
+) -> None:
+    path = stored(tmp_path, seed=4).path
+    file = path / "stabilities.parquet"
+    whole = pq.ParquetFile(file).read()
+    pq.write_table(layout(whole), file, row_group_size=row_group_size, write_statistics=write_statistics)
+    expected, found = in_memory(seed=4), open_trace(path)
+    assert len(found.stabilities) == len(expected.stabilities) == len(whole) > 30
+    for process in range(-1, len(expected.processes) + 1):
+        ours, theirs = expected.stabilities.of(process), found.stabilities.of(process)
+        assert theirs.position.tolist() == ours.position.tolist()
+        assert sorted(theirs.time_ns.tolist()) == ours.time_ns.tolist()
+        assert dict(zip(theirs.time_ns.tolist(), theirs.message.tolist(), strict=True)) == dict(
+            zip(ours.time_ns.tolist(), ours.message.tolist(), strict=True)
+        )
 
 
 def test_only_what_overlaps_is_read_together(tmp_path: Path) -> None:

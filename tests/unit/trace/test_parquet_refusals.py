@@ -15,7 +15,7 @@ from aforesaid.core import Misuse
 from aforesaid.trace.parquet import find_runs, open_trace
 from unit.trace.trace_scripts import assert_same, in_memory, is_same, stored
 
-TABLES = ("deliveries", "messages", "processes", "runs", "samples")
+TABLES = ("deliveries", "messages", "processes", "runs", "samples", "stabilities")
 Edit = Callable[[Any], Any]
 
 
@@ -53,7 +53,9 @@ def read_all(run: Path) -> None:
         trace = open_trace(found)
         for _ in trace.logs():
             pass
-        trace.processes, trace.messages, trace.samples  # noqa: B018
+        for process in range(len(trace.processes)):
+            trace.stabilities.of(process)
+        trace.messages, trace.samples  # noqa: B018
 
 
 def complaint(run: Path) -> str:
@@ -103,6 +105,9 @@ def test_a_missing_table(run: Path, table: str) -> None:
     (run / f"{table}.parquet").unlink()
     if table == "runs":
         assert complaint(run) == f"{run} is not a trace: it has no runs.parquet"
+    elif table == "stabilities":
+        trace = open_trace(run)
+        assert (len(trace.stabilities), len(trace.stabilities.of(0))) == (0, 0)
     else:
         assert complaint(run) == f"trace {run} lacks its table {table}: there is no file {table}.parquet"
 
@@ -137,6 +142,7 @@ def test_a_missing_column(run: Path, table: str) -> None:
         ("processes", "name", pa.int32(), "is int32, expected string"),
         ("processes", "joined", pa.int32(), "is int32, expected bool"),
         ("samples", "value", pa.float32(), "is float, expected double"),
+        ("stabilities", "position", pa.int64(), "is int64, expected int32"),
         ("runs", "promises", pa.string(), "is string, expected list<string>"),
     ],
 )
@@ -154,6 +160,7 @@ def test_a_column_of_another_type(run: Path, table: str, column: str, kind: Any,
         ("messages", "audience", first([0, None])),
         ("processes", "name", first(None)),
         ("samples", "value", first(None)),
+        ("stabilities", "message", first(None)),
     ],
 )
 def test_nulls_where_there_are_none(run: Path, table: str, column: str, values: Any) -> None:
@@ -224,6 +231,10 @@ def test_what_is_no_version(run: Path, version: str) -> None:
         ("deliveries", "message", -1, "message"),
         ("samples", "process", 99, "process"),
         ("samples", "process", -2, "process"),
+        ("stabilities", "process", 99, "process"),
+        ("stabilities", "process", -1, "process"),
+        ("stabilities", "message", 10_000, "message"),
+        ("stabilities", "message", -1, "message"),
     ],
 )
 def test_an_index_out_of_range(run: Path, table: str, column: str, value: Any, thing: str) -> None:
@@ -238,6 +249,7 @@ def test_an_index_out_of_range(run: Path, table: str, column: str, value: Any, t
         ("runs", "ended", "nicely", "'nicely', expected one of drained, cut, failed"),
         ("processes", "fate", "well", "'well', expected one of alive, "),
         ("messages", "sent_after", -2, "-2, less than -1"),
+        ("stabilities", "position", -1, "-1, less than 0"),
     ],
 )
 def test_a_word_that_is_none(run: Path, table: str, column: str, value: Any, text: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aforesaid.core import MessageId
-from aforesaid.trace import NEVER_SENT, MemorySink, MemoryTrace, Run, Tracer, label_of_message
+from aforesaid.trace import NEVER_SENT, MemorySink, MemoryTrace, Run, Stabilities, Tracer, label_of_message
 from unit.trace.trace_scripts import RUN, assert_same, in_memory, record
 
 
@@ -28,6 +28,11 @@ class Play:
         for label in labels:
             self.now += 1
             self.tracer.delivered(self.index[process], _id(label), self.now)
+
+    def stable(self, process: str, *labels: str) -> None:
+        for label in labels:
+            self.now += 1
+            self.tracer.stable(self.index[process], _id(label), self.now)
 
     def join(self, name: str, contact: str | None = None) -> None:
         self.index[name] = self.tracer.began(name, 0, self.now, joining=True)
@@ -133,6 +138,55 @@ def test_a_message_delivered_before_it_is_sent_is_not_the_one_sent_later() -> No
     later = play.send("b1")
     play.deliver("a", "b1")
     assert play.end().log(0).message.tolist() == [0, later]
+
+
+def test_a_stable_call_knows_how_many_deliveries_came_before_it() -> None:
+    play = Play("abc")
+    first, second = play.send("a1"), play.send("b1")
+    play.deliver("c", "a1")
+    play.stable("c", "a1")
+    play.deliver("a", "a1", "b1")
+    play.stable("a", "b1", "a1")
+    play.deliver("c", "b1")
+    play.stable("c", "b1")
+    trace = play.end()
+    calls = trace.stabilities
+    rows = [calls.process, calls.message, calls.time_ns, calls.position]
+    assert [column.dtype for column in rows] == [np.int32, np.int32, np.int64, np.int32]
+    assert [tuple(column[row] for column in rows) for row in range(len(calls))] == [
+        (0, second, 7, 2),
+        (0, first, 8, 2),
+        (2, first, 4, 1),
+        (2, second, 10, 2),
+    ]
+    assert [calls.of(process).message.tolist() for process in (-1, 0, 1, 2, 3)] == [
+        [],
+        [second, first],
+        [],
+        [first, second],
+        [],
+    ]
+    # It is no event of the order: nothing comes after it.
+    assert [len(log) for _, log in trace.logs()] == [2, 0, 2]
+
+
+def test_stable_calls_in_any_order_are_found_by_process() -> None:
+    columns = [np.array([2, 0, 2, 1, 0], np.int32), np.arange(5, dtype=np.int32)]
+    calls = Stabilities(*columns, np.arange(5, dtype=np.int64), np.zeros(5, np.int32))
+    assert [calls.of(process).message.tolist() for process in range(4)] == [[1, 4], [3], [0, 2], []]
+
+
+@pytest.mark.parametrize("label", ["b2", "x1", "b0"])
+def test_a_stable_call_of_what_nobody_sent_is_one_of_a_phantom(label: str) -> None:
+    play = Play("ab")
+    play.send("b1")
+    play.stable("a", label, "b1", label)
+    play.deliver("a", label)
+    trace = play.end()
+    phantom = int(trace.log(0).message[0])
+    assert trace.stabilities.message.tolist() == [phantom, 0, phantom]
+    assert trace.messages.sent_after[phantom] == NEVER_SENT
+    assert len(trace.messages) == 2
 
 
 def test_a_joiner_has_its_contacts_frontier_as_base() -> None:
@@ -245,6 +299,10 @@ CHANGES: dict[str, Callable[[Play], None]] = {
     "another crash": lambda play: play.tracer.ended(2, "crashed", 9),
     "a later crash": lambda play: play.tracer.ended(1, "crashed", 10),
     "a departure": lambda play: play.tracer.ended(1, "left", 9),
+    "a stable call": lambda play: play.tracer.stable(1, _id("a1"), 9),
+    "a stable call by another": lambda play: play.tracer.stable(2, _id("a1"), 9),
+    "a stable call of another": lambda play: play.tracer.stable(1, _id("a2"), 9),
+    "a later stable call": lambda play: play.tracer.stable(1, _id("a1"), 10),
 }
 
 
@@ -268,6 +326,19 @@ def test_a_later_time_changes_the_digest() -> None:
         return play.end().run.digest
 
     assert digest(0) != digest(1)
+
+
+def test_a_delivery_before_a_stable_call_or_after_it_changes_the_digest() -> None:
+    def digest(*events: str) -> str:
+        play = Play("ab")
+        play.send("a1")
+        play.send("a2")
+        for event in events:
+            play.now = 8
+            getattr(play, event)("b", "a1")
+        return play.end().run.digest
+
+    assert digest("deliver", "stable") != digest("stable", "deliver")
 
 
 def test_samples_keep_order_and_aggregates() -> None:

@@ -24,7 +24,7 @@ RUN = Run(
 
 
 def record(sink: Sink, seed: int, steps: int = 400, chunk_rows: int = 7) -> Run:
-    """A run with everything in it: joiners, crashes, multicasts, duplicates, phantoms and samples."""
+    """A run with all there is: joiners, crashes, multicasts, duplicates, phantoms, stable calls, samples."""
     chance = random.Random(seed)
     tracer = Tracer(sink, chunk_rows)
     labels = [f"p{index}" for index in range(chance.randrange(1, 6))]
@@ -40,8 +40,10 @@ def record(sink: Sink, seed: int, steps: int = 400, chunk_rows: int = 7) -> Run:
             audience = chance.choice([None, some])
             sent.append(MessageId(labels[process], 0, numbers[process]))
             tracer.sent(process, sent[-1], now, audience)
-        elif event < 0.9 and sent:
+        elif event < 0.75 and sent:
             tracer.delivered(process, chance.choice(sent), now)
+        elif event < 0.9 and sent:
+            tracer.stable(process, chance.choice([*sent[-5:], MessageId("stranger", 0, 1)]), now)
         elif event < 0.92:
             tracer.delivered(process, MessageId(chance.choice([*labels, "stranger"]), 0, 10_000), now)
         elif event < 0.94:
@@ -75,6 +77,9 @@ def assert_same(one: Any, other: Any) -> None:
     assert one.run == other.run
     for table in ("processes", "messages", "samples"):
         _assert_same_columns(getattr(one, table), getattr(other, table))
+    assert len(one.stabilities) == len(other.stabilities)
+    for process in range(-1, len(one.processes) + 1):
+        _assert_same_columns(one.stabilities.of(process), other.stabilities.of(process))
     ours, theirs = dict(one.logs()), dict(other.logs())
     assert sorted(ours) == sorted(theirs) == list(range(len(one.processes)))
     for process in ours:

@@ -9,6 +9,7 @@ from aforesaid.check.rules.no_creation import NoCreation
 from aforesaid.check.rules.no_duplicate import NoDuplicate
 from aforesaid.check.rules.no_foresight import NoForesight
 from aforesaid.check.rules.recorded import Recorded
+from aforesaid.check.rules.stability import Stability
 
 __all__ = [
     "Agreement",
@@ -22,6 +23,7 @@ __all__ = [
     "NoForesight",
     "Recorded",
     "Rule",
+    "Stability",
     "Tally",
     "UniformAgreement",
     "Validity",

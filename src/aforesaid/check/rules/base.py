@@ -63,6 +63,21 @@ class Rule(ABC):
             f"at position {position}"
         )
 
+    def never_sent(self, message: int) -> str:
+        """What is wrong with a message that nobody sent."""
+        if not 0 <= message < self.history.message_count:
+            return "the trace has no such message"
+        if self.history.origin[message] < 0:
+            return "no process of the trace sent it"
+        return f"{self.history.origin_label(message)} never sent it"
+
+    def why_open(self, drained: bool) -> str:
+        """Why what is missing may be no violation."""
+        if not drained:
+            how = "was cut" if self.history.run.ended == "cut" else "failed"
+            return f"the run {how} before it was drained"
+        return "the fate or the whole log of a process concerned is not known"
+
     def violation(
         self, process: int, message: int, position: int | None, sentence: str, **details: Detail
     ) -> Violation:

@@ -111,7 +111,8 @@ class Liveness(Rule):
         self.violations = int(tally.lacking[self._broken].sum())
         outstanding = int((tally.lacking + tally.lacking_perhaps)[premise.possible].sum())
         if outstanding and not self.violations:
-            self.doubt = self._why(outstanding, drained)
+            number = "1 delivery is" if outstanding == 1 else f"{outstanding} deliveries are"
+            self.doubt = f"{number} missing, but {self.why_open(drained)}."
         self._example = np.full(self.history.message_count, -1, np.int64)
         """For each broken message, a process that fulfils the premise by delivering it, and where it did."""
         self._example_position = np.full(self.history.message_count, -1, np.int64)
@@ -137,13 +138,6 @@ class Liveness(Rule):
         for process, message in self._missing:
             details = self.details(message)
             yield self.violation(process, message, None, self.worded(process, message), **details)
-
-    def _why(self, outstanding: int, drained: bool) -> str:
-        number = "1 delivery is" if outstanding == 1 else f"{outstanding} deliveries are"
-        if not drained:
-            how = "was cut" if self.history.run.ended == "cut" else "failed"
-            return f"{number} missing, but the run {how} before it was drained."
-        return f"{number} missing, but the fate or the whole log of a process concerned is not known."
 
 
 class Validity(Liveness):

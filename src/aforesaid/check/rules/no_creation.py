@@ -34,15 +34,8 @@ class NoCreation(Rule):
     def _worded(self, view: View, positions: list[int]) -> Iterator[Violation]:
         for position in positions:
             message = int(view.log.message[position])
-            sentence = f"{self.delivery(view.process, message, position)}, but {self._fault(message)}."
+            sentence = f"{self.delivery(view.process, message, position)}, but {self.never_sent(message)}."
             yield self.violation(view.process, message, position, sentence)
-
-    def _fault(self, message: int) -> str:
-        if not 0 <= message < self.history.message_count:
-            return "the trace has no such message"
-        if self.history.origin[message] < 0:
-            return "no process of the trace sent it"
-        return f"{self.history.origin_label(message)} never sent it"
 
     def _doubt(self, view: View, lost: list[int]) -> None:
         if lost and not self.doubt:

@@ -30,20 +30,24 @@ causally follows would wait for ever; order and exactly-once would still hold.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.core import Effects, MessageId, Misbehaviour, Misuse, Nanoseconds, Payload, Process, Timer
 
-Entries: TypeAlias = dict[int, tuple[int, ...]]
-"""One sender's entries: by the message's number t, the destinations that are left."""
-
 
 class Entry(NamedTuple):
-    """One entry of a LOG; processes are ranks among the group's sorted names."""
+    """One entry of a LOG: the message's sender and number (s, t), and the destinations that are left.
+
+    Processes are ranks among the group's sorted names.
+    """
 
     sender: int
     number: int
     destinations: tuple[int, ...]
+
+
+Entries: TypeAlias = dict[int, Entry]
+"""One sender's entries, by number."""
 
 
 class Logged(NamedTuple):
@@ -101,10 +105,12 @@ class Ks:
             out.deliver(message_id, payload)
         return message_id
 
-    def receive(self, source: Process, message: Logged, now: Nanoseconds, out: Effects) -> None:
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         sender = self.rank.get(source)
         if sender is None:
             raise Misbehaviour(f"{source} is not in the group: {', '.join(self.group)}")
+        if type(message) is not Logged or not self._fits(message):
+            raise Misbehaviour(f"{source} sent what no process of a group of {len(self.group)} would send")
         number = message.message_id.number
         if number > self.delivered[sender] and (sender, number) not in self.held:
             self.held.add((sender, number))
@@ -119,30 +125,35 @@ class Ks:
 
     def gauges(self) -> Mapping[str, int]:
         """The log never empties: the newest entry of each sender stays."""
-        destinations = [left for entries in self.log.values() for left in entries.values()]
+        entries = [entry for entries in self.log.values() for entry in entries.values()]
         return {
             "pending": len(self.held),
-            "log_entries": len(destinations),
-            "log_destinations": sum(map(len, destinations)),
+            "log_entries": len(entries),
+            "log_destinations": sum(len(entry.destinations) for entry in entries),
         }
+
+    def _fits(self, message: Logged) -> bool:
+        highest = len(self.group) - 1
+        named = (message.audience, *(entry.destinations for entry in message.log))
+        return (
+            self.own in message.audience
+            and all(0 <= entry.sender <= highest for entry in message.log)
+            and all(min(ranks) >= 0 and max(ranks) <= highest for ranks in named if ranks)
+        )
 
     def _attached(self, target: int, audience: tuple[int, ...]) -> tuple[Entry, ...]:
         """The LOG as the target of a message to this audience gets it."""
         told = set(audience) - {target}
-        return tuple(
-            Entry(sender, number, destinations)
-            for sender, entries in self.log.items()
-            for number, destinations in without(told, entries).items()
-        )
+        return tuple(entry for entries in self.log.values() for entry in without(told, entries).values())
 
     def _settle(self, audience: tuple[int, ...]) -> None:
         """What the audience was told with the message just sent need not be said again; log the message."""
-        told = set(audience)
         # Null at first, so that it is the newest of its sender and not among what the audience was told.
-        self.log.setdefault(self.own, {})[self.said] = ()
+        self.log.setdefault(self.own, {})[self.said] = Entry(self.own, self.said, ())
+        told = set(audience)
         for sender, entries in self.log.items():
             self.log[sender] = without(told, entries)
-        self.log[self.own][self.said] = audience
+        self.log[self.own][self.said] = Entry(self.own, self.said, audience)
 
     def _deliver_ready(self, first: Pending, out: Effects) -> None:
         """Deliver the message if nothing is missing, then all that this sets free."""
@@ -173,22 +184,29 @@ class Ks:
     def _learn(self, sender: int, message: Logged) -> None:
         """Merge what the message carries, and its own entry, into the LOG."""
         theirs: dict[int, Entries] = {}
-        own_entry = Entry(sender, message.message_id.number, message.audience)
-        for origin, number, destinations in (*message.log, own_entry):
-            left = tuple(rank for rank in destinations if rank != self.own)
-            theirs.setdefault(origin, {})[number] = left
+        for entry in (*message.log, Entry(sender, message.message_id.number, message.audience)):
+            if self.own in entry.destinations:
+                entry = left(entry, {self.own})
+            theirs.setdefault(entry.sender, {})[entry.number] = entry
         for origin, entries in theirs.items():
             self.log[origin] = merged(self.log.get(origin, {}), entries)
+
+
+def left(entry: Entry, told: set[int]) -> Entry:
+    """The entry without these destinations."""
+    sender, number, destinations = entry
+    return Entry(sender, number, tuple(rank for rank in destinations if rank not in told))
 
 
 def without(told: set[int], entries: Entries) -> Entries:
     """One sender's entries without these destinations; a null entry goes unless it is the newest."""
     newest = max(entries)
-    kept = {}
-    for number, destinations in entries.items():
-        left = tuple(rank for rank in destinations if rank not in told)
-        if left or number == newest:
-            kept[number] = left
+    kept: Entries = {}
+    for number, entry in entries.items():
+        if not told.isdisjoint(entry.destinations):
+            entry = left(entry, told)
+        if entry.destinations or number == newest:
+            kept[number] = entry
     return kept
 
 
@@ -198,15 +216,18 @@ def merged(mine: Entries, theirs: Entries) -> Entries:
     An entry that one side lacks, though it has a newer one, became null in that side's past: it is done with.
     Of an entry that both have, only those destinations are left that both name.
     """
+    if mine == theirs:
+        return mine
     newest_mine, newest_theirs = max(mine, default=0), max(theirs)
     newest = max(newest_mine, newest_theirs)
     both: Entries = {}
-    for number, destinations in mine.items():
+    for number, entry in mine.items():
         if number in theirs:
-            both[number] = tuple(rank for rank in destinations if rank in theirs[number])
+            done = set(entry.destinations).difference(theirs[number].destinations)
+            both[number] = left(entry, done) if done else entry
         elif number > newest_theirs:
-            both[number] = destinations
-    for number, destinations in theirs.items():
+            both[number] = entry
+    for number, entry in theirs.items():
         if number > newest_mine and number not in mine:
-            both[number] = destinations
-    return {number: left for number, left in both.items() if left or number == newest}
+            both[number] = entry
+    return {number: entry for number, entry in both.items() if entry.destinations or number == newest}

@@ -136,12 +136,12 @@ class Mf:
             if self.unacked and (source, message.number) == (self.unacked.target, self.unacked.data.number):
                 self._next(now, out)
             return
-        last = self.delivered.get(source, 0)
-        if message.number > last + 1:
-            raise Misbehaviour(f"{source} sent message {message.number} of its link before {last + 1}")
+        if type(message) is not Data:
+            kind = type(message).__name__
+            raise Misbehaviour(f"{source} sent a {kind}, which is no frame of this protocol")
         # A copy is acknowledged too: the first acknowledgment may be lost.
         out.send((source,), Ack(message.number))
-        if message.number > last:
+        if message.number > self.delivered.get(source, 0):
             self.delivered[source] = message.number
             out.deliver(message.message_id, message.payload)
 

@@ -26,7 +26,7 @@ causally follows would wait for ever; order and exactly-once would still hold.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aforesaid.core import Effects, MessageId, Misbehaviour, Misuse, Nanoseconds, Payload, Process, Timer
 from aforesaid.structures import Received
@@ -84,12 +84,12 @@ class Rst:
             out.deliver(message_id, payload)
         return message_id
 
-    def receive(self, source: Process, message: Stamped, now: Nanoseconds, out: Effects) -> None:
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         sender = self.rank.get(source)
         if sender is None:
             raise Misbehaviour(f"{source} is not in the group: {', '.join(self.group)}")
-        if len(message.matrix) != len(self.sent):
-            raise Misbehaviour(f"{source} sent {len(message.matrix)} counters instead of {len(self.sent)}")
+        if type(message) is not Stamped or not self._fits(sender, message):
+            raise Misbehaviour(f"{source} sent what no process of a group of {len(self.group)} would send")
         before = message.matrix[sender * len(self.group) + self.own]
         if self.received.add(sender, before + 1):
             self._deliver_ready(Pending(sender, message, 0), out)
@@ -103,6 +103,16 @@ class Rst:
 
     def gauges(self) -> Mapping[str, int]:
         return {"pending": sum(map(len, self.pending.values()))}
+
+    def _fits(self, sender: int, message: Stamped) -> bool:
+        _, audience, matrix, _ = message
+        ranks = range(len(self.group))
+        return (
+            len(matrix) == len(self.sent)
+            and matrix[sender * len(self.group) + self.own] >= 0
+            and self.own in audience
+            and all(rank in ranks for rank in audience)
+        )
 
     def _stamp(self, audience: tuple[int, ...]) -> tuple[int, ...]:
         """SENT as the next message carries it; from then on the message counts."""
@@ -128,7 +138,7 @@ class Rst:
                 ready.extend(self.pending.pop((sender, number), ()))
 
     def _first_missing(self, matrix: tuple[int, ...], row: int) -> tuple[int, int]:
-        """The first k, from `row` on, of whom more must be delivered first, and how much; n if there is none."""
+        """The first k, from `row` on, of whom more must be delivered first, and how much; n if none."""
         size = len(self.group)
         for k in range(row, size):
             count = matrix[k * size + self.own]

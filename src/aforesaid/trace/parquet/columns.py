@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from aforesaid.core import Misuse
 from aforesaid.trace.model import ENDINGS, FATES, NEVER_SENT, Bools, Lists, Messages, Processes, Run, Samples
 from aforesaid.trace.parquet.schema import SCHEMAS, check_version, plain
+from aforesaid.trace.parquet.spill import Rows
 
 
 def run_table(run: Run) -> Any:
@@ -121,9 +122,14 @@ def samples_of(path: Path, table: Any, process_count: int) -> Samples:
     return rows
 
 
-def deliveries_of(path: Path, table: Any) -> tuple[npt.NDArray[Any], ...]:
-    """The table's columns in the schema's order, as NumPy sees them in Arrow's own memory."""
-    return tuple(_numbers(column) for column in _columns(path, "deliveries", table).values())
+def rows_of(path: Path, name: str, table: Any) -> Rows:
+    """Rows of a table that lies by process: its columns as NumPy sees them in Arrow's own memory."""
+    return Rows(**{column: _numbers(values) for column, values in _columns(path, name, table).items()})
+
+
+def rows_table(name: str, rows: Rows) -> Any:
+    """The way there."""
+    return pa.table(rows._asdict(), schema=SCHEMAS[name])
 
 
 def check_range(

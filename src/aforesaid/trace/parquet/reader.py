@@ -1,8 +1,8 @@
 """Opens traces that are stored as Parquet, ours or others', and vouches for what it hands out.
 
 Whatever is wrong with the files comes out as a `Misuse` of one line that names the file: no caller has to
-know PyArrow's errors. Processes, messages and samples are read when first asked for and kept; logs are read
-one row group at a time and not kept.
+know PyArrow's errors. Processes, messages and samples are read when first asked for and kept; logs and stable
+calls are read one row group at a time and not kept.
 """
 
 import os
@@ -11,10 +11,19 @@ from functools import cached_property
 from pathlib import Path
 
 from aforesaid.core import Misuse
-from aforesaid.trace.model import Log, Messages, Processes, Run, Samples
+from aforesaid.trace.model import (
+    NO_STABILITIES,
+    Log,
+    Messages,
+    Processes,
+    Run,
+    Samples,
+    StabilitiesByProcess,
+)
 from aforesaid.trace.parquet.columns import messages_of, processes_of, run_of, samples_of
 from aforesaid.trace.parquet.deliveries import Deliveries
-from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.stabilities import StoredStabilities
 from aforesaid.trace.parquet.table import Table
 
 
@@ -48,8 +57,12 @@ class ParquetTrace:
         runs = Table(path, "runs")
         with reading(runs.path):
             self.run: Run = run_of(runs.path, runs.read(), path.name.removeprefix(RUN_PREFIX))
-        self._tables = {name: Table(path, name) for name in SCHEMAS if name != "runs"}
-        self._deliveries = Deliveries(self._tables["deliveries"], self._process_count, self._message_count)
+        self._tables = {name: Table(path, name) for name in SCHEMAS if name != "runs" and _is_due(path, name)}
+        counts = self._process_count, self._message_count
+        self._deliveries = Deliveries(self._tables["deliveries"], *counts)
+        self.stabilities: StabilitiesByProcess = NO_STABILITIES
+        if "stabilities" in self._tables:
+            self.stabilities = StoredStabilities(self._tables["stabilities"], *counts)
 
     @cached_property
     def processes(self) -> Processes:
@@ -100,6 +113,10 @@ def _directory(path: str | os.PathLike[str]) -> Path:
         if not directory.is_dir():
             raise Misuse(f"{directory} is not a trace: a trace is a directory")
         return directory
+
+
+def _is_due(run: Path, table: str) -> bool:
+    return table not in OPTIONAL or (run / f"{table}.parquet").exists()
 
 
 def _is_run(directory: Path) -> bool:

@@ -1,9 +1,11 @@
-"""The five tables as Arrow schemas: what a file must hold, how it is stored, and what a reader refuses.
+"""The six tables as Arrow schemas: what a file must hold, how it is stored, and what a reader refuses.
 
 A run is a directory `run=<id>` with one Parquet file per table. The id is in the directory's name and in no
 file: Spark and PyArrow take it from there, and PyArrow refuses a root whose files repeat it. What is -1 in
 memory because there is none (a time, an end, the process of an aggregate) is null on file, and so is the
 audience of a message to all. Every other column has no nulls.
+
+A run without the file of an OPTIONAL table reads as if that table were empty.
 
 Columns beyond these are ignored, so that a later version may add some under the same version number. The
 number itself changes when an older reader would misunderstand a file.
@@ -83,6 +85,14 @@ SCHEMAS: dict[str, Any] = {
             _field("message", pa.int32()),
         ]
     ),
+    "stabilities": pa.schema(
+        [
+            _field("process", pa.int32()),
+            _field("message", pa.int32()),
+            _field("time_ns", pa.int64()),
+            _field("position", pa.int32()),
+        ]
+    ),
     "samples": pa.schema(
         [
             _field("time_ns", pa.int64()),
@@ -93,11 +103,15 @@ SCHEMAS: dict[str, Any] = {
     ),
 }
 
+OPTIONAL = ("stabilities",)
+"""Few algorithms know of it, and who puts a trace together by hand need not either."""
+
 _DELTA = {
     "runs": (),
     "processes": ("process", "began_ns", "ended_ns"),
     "messages": ("message", "number", "time_ns", "sent_after", "after.list.element"),
     "deliveries": ("position", "time_ns", "message"),
+    "stabilities": ("message", "time_ns", "position"),
     "samples": ("time_ns",),
 }
 _REPEATING = {
@@ -105,6 +119,7 @@ _REPEATING = {
     "processes": ("fate",),
     "messages": ("origin", "audience.list.element"),
     "deliveries": ("process",),
+    "stabilities": ("process",),
     "samples": ("process", "metric", "value"),
 }
 

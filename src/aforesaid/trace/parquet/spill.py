@@ -1,4 +1,6 @@
-"""Deliveries in the order they happened in, in the order of processes out, in bounded memory.
+"""Events in the order they happened in, in the order of processes out, in bounded memory.
+
+Events are deliveries or stable calls: their tables have the same columns.
 
 Rows are buffered up to a limit, then sorted by process and appended to one scratch file as a *chunk*. To give
 them back, processes are cut into ranges that fill a row group each. In every chunk a range is one slice, so a
@@ -19,7 +21,7 @@ from aforesaid.trace.model import Int32s, Int64s
 
 
 class Rows(NamedTuple):
-    """Columns of `deliveries`, in the schema's order."""
+    """Columns of `deliveries`, and of `stabilities`."""
 
     process: Int32s
     position: Int32s
@@ -39,7 +41,7 @@ _TYPES: tuple[np.dtype[Any], ...] = (
 
 
 class Spill:
-    """Takes deliveries as they come, and gives them back as row groups."""
+    """Takes rows as they come, and gives them back as row groups."""
 
     def __init__(self, path: Path, memory_rows_max: int) -> None:
         self._path = path
@@ -57,7 +59,7 @@ class Spill:
         if not len(rows.process):
             return
         if rows.process.min() < 0 or rows.message.min() < 0:
-            raise ValueError("a delivery names a process or a message by a negative index")
+            raise ValueError("a row names a process or a message by a negative index")
         self.process_max = max(self.process_max, int(rows.process.max()))
         self.message_max = max(self.message_max, int(rows.message.max()))
         self._buffer.append(rows)

@@ -18,6 +18,7 @@ class Table:
     """A table's file, its rows unread."""
 
     def __init__(self, run: Path, name: str) -> None:
+        self.name = name
         self.path = run / f"{name}.parquet"
         self._columns = SCHEMAS[name].names
         if not self.path.is_file():

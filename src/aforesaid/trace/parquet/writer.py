@@ -21,17 +21,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aforesaid.core import Misuse
-from aforesaid.trace.model import SCHEMA_VERSION, Int32s, Int64s, Messages, Processes, Run, Samples
-from aforesaid.trace.parquet.columns import messages_table, processes_table, run_table, samples_table
+from aforesaid.trace.model import (
+    SCHEMA_VERSION,
+    Int32s,
+    Int64s,
+    Messages,
+    Processes,
+    Run,
+    Samples,
+    Stabilities,
+)
+from aforesaid.trace.parquet.columns import (
+    messages_table,
+    processes_table,
+    rows_table,
+    run_table,
+    samples_table,
+)
 from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, reason, storage
 from aforesaid.trace.parquet.seal import seal
 from aforesaid.trace.parquet.spill import Rows, Spill
 
 MEMORY_ROWS_MAX = 1 << 21
-"""Deliveries held in memory before they are spilled; each takes 20 bytes, and as much again to sort."""
+"""Deliveries held in memory before they are spilled; each takes 20 bytes, and as much again to sort. As many
+stable calls besides."""
 
 ROW_GROUP_ROWS = 1 << 20
-"""Deliveries in a row group: what a reader holds at a time."""
+"""Deliveries, or stable calls, in a row group: what a reader holds at a time."""
 
 CHUNK_ROWS_MIN = 1 << 16
 """Messages or samples in a row group, at least, unless there are no more."""
@@ -64,7 +80,10 @@ class ParquetSink:
             self._directory = _hidden_directory(self.path)
         self._open = True
         self._tables: dict[str, _Table] = {}
-        self._spill = Spill(self._directory / "deliveries.spill", memory_rows_max)
+        self._spills = {
+            name: Spill(self._directory / f"{name}.spill", memory_rows_max)
+            for name in ("deliveries", "stabilities")
+        }
 
     def messages(self, rows: Messages) -> None:
         with _writing(self.path):
@@ -74,7 +93,12 @@ class ParquetSink:
     def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None:
         """Keeps the arrays until they are spilled: the caller must not change them."""
         with _writing(self.path):
-            self._spill.append(Rows(process, position, time_ns, message))
+            self._spills["deliveries"].append(Rows(process, position, time_ns, message))
+
+    def stabilities(self, rows: Stabilities) -> None:
+        """Keeps the arrays until they are spilled: the caller must not change them."""
+        with _writing(self.path):
+            self._spills["stabilities"].append(Rows(rows.process, rows.position, rows.time_ns, rows.message))
 
     def samples(self, rows: Samples) -> None:
         with _writing(self.path):
@@ -85,10 +109,11 @@ class ParquetSink:
         try:
             if run.run != self._run_id:
                 raise ValueError(f"opened for run {self._run_id}, closed with {run.run}")
-            if self._spill.process_max >= len(processes):
-                raise ValueError(f"a delivery at process {self._spill.process_max} of {len(processes)}")
-            if self._spill.message_max >= self._message_count:
-                raise ValueError(f"message {self._spill.message_max} delivered, of {self._message_count}")
+            for name, spill in self._spills.items():
+                if spill.process_max >= len(processes):
+                    raise ValueError(f"{name} name process {spill.process_max} of {len(processes)}")
+                if spill.message_max >= self._message_count:
+                    raise ValueError(f"{name} name message {spill.message_max} of {self._message_count}")
             with _writing(self.path):
                 self._complete(run, processes)
                 _show(self._directory, self.path, self._overwrite)
@@ -100,7 +125,8 @@ class ParquetSink:
         """Leave no trace of the run, unless it is complete."""
         if self._open:
             self._open = False
-            self._spill.close()
+            for spill in self._spills.values():
+                spill.close()
             for table in self._tables.values():
                 table.abandon()
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -114,10 +140,10 @@ class ParquetSink:
         self.abort()
 
     def _complete(self, run: Run, processes: Processes) -> None:
-        deliveries = self._table("deliveries")
-        for rows in self._spill.row_groups(self._row_group_rows):
-            deliveries.write(pa.table(list(rows), schema=SCHEMAS["deliveries"]))
-        self._spill.close()
+        for name, spill in self._spills.items():
+            for rows in spill.row_groups(self._row_group_rows):
+                self._table(name).write(rows_table(name, rows))
+            spill.close()
         self._table("processes").append(processes_table(processes))
         self._table("runs").append(run_table(run))
         for name in SCHEMAS:
