@@ -235,6 +235,7 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     deadline = time.monotonic() + 20
     while not any((tmp_path / "traces").glob(".run=*")) and time.monotonic() < deadline:
         time.sleep(0.05)
+    time.sleep(0.5)  # now it is simulating
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
