@@ -1,84 +1,33 @@
-"""The catalog: by name, how to build an algorithm, what it needs of its world, and what it promises.
+"""The catalog: every algorithm by name."""
 
-Stacking is composition here and nowhere else: an algorithm gets the layer below it as an argument.
-Promises are the checker's property names; hosts write them into the trace, so that a check knows what to
-require without knowing the algorithm.
-"""
+from aforesaid.core import Misuse
+from aforesaid.protocols.algorithm import (
+    DETECTOR,
+    FIFO_LINKS,
+    FIXED_GROUP,
+    MAJORITY,
+    NO_CRASH,
+    RELIABLE_LINKS,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.entries_broadcast import BROADCASTS
+from aforesaid.protocols.entries_delivery import DELIVERIES
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+__all__ = [
+    "CATALOG",
+    "DETECTOR",
+    "FIFO_LINKS",
+    "FIXED_GROUP",
+    "MAJORITY",
+    "NO_CRASH",
+    "RELIABLE_LINKS",
+    "Algorithm",
+    "Setup",
+    "algorithm",
+]
 
-from aforesaid.core import MILLISECOND, Layer, Misuse, Process
-from aforesaid.protocols.broadcast.best_effort import BestEffort
-from aforesaid.protocols.broadcast.newtop import Newtop
-from aforesaid.protocols.broadcast.no_waiting import NoWaiting, NoWaitingCollecting
-from aforesaid.protocols.broadcast.pak import Pak
-from aforesaid.protocols.broadcast.reliable import EagerReliable
-from aforesaid.protocols.broadcast.tree import Tree
-from aforesaid.protocols.broadcast.uniform import UniformReliable
-from aforesaid.protocols.broadcast.unordered import Unordered
-from aforesaid.protocols.broadcast.waiting import Waiting
-from aforesaid.protocols.delivery.cykas import Cykas
-from aforesaid.protocols.delivery.ks import Ks
-from aforesaid.protocols.delivery.mf import Mf
-from aforesaid.protocols.delivery.rst import Rst
-
-RELIABLE_LINKS = "reliable links"
-FIFO_LINKS = "FIFO links"
-FIXED_GROUP = "fixed group"
-NO_CRASH = "no crash"
-DETECTOR = "perfect failure detector"
-MAJORITY = "correct majority"
-
-INTEGRITY = ("no_duplicate", "no_creation")
-BEST_EFFORT = ("validity", *INTEGRITY)
-RELIABLE = ("validity", "agreement", *INTEGRITY)
-UNIFORM = ("validity", "agreement", "uniform_agreement", *INTEGRITY)
-ORDER = ("fifo", "causal")
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What an algorithm is told at one process before it starts."""
-
-    me: Process
-    group: tuple[Process, ...]
-    incarnation: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """One entry of the catalog."""
-
-    name: str
-    title: str
-    paper: str
-    needs: tuple[str, ...]
-    promises: tuple[str, ...]
-    metadata: str
-    """What it adds to a message, by the paper's account; n processes."""
-    build: Callable[[Setup], Any]
-    """Makes the protocol object of one process: a CausalBroadcast, or a CausalDelivery if `addressed`."""
-    addressed: bool = False
-    """True for unicast and multicast: every message names its audience."""
-    unicast: bool = False
-    """True if an audience is one process."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Its own settings, by name, each with what it means."""
-
-    def validate(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings it does not have, and values it does not take."""
-        for name in options:
-            if name not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise Misuse(f"options.{name}: {self.name} has no such option; it has: {known}")
-        try:
-            self.build(Setup("p0", ("p0",), 0, options))
-        except Misuse as error:
-            raise Misuse(f"options: {error}") from error
+CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in (*BROADCASTS, *DELIVERIES)}
 
 
 def algorithm(name: str) -> Algorithm:
@@ -86,257 +35,3 @@ def algorithm(name: str) -> Algorithm:
     if name not in CATALOG:
         raise Misuse(f"unknown algorithm {name!r}; there are: {', '.join(CATALOG)}")
     return CATALOG[name]
-
-
-@dataclass(frozen=True)
-class _Below:
-    """A broadcast layer that others stand on."""
-
-    suffix: str
-    title: str
-    needs: tuple[str, ...]
-    promises: tuple[str, ...]
-    build: Callable[[Setup], Layer]
-
-
-_RB = _Below(
-    "",
-    "reliable broadcast",
-    (RELIABLE_LINKS,),
-    RELIABLE,
-    lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
-)
-_URB = _Below(
-    "_uniform",
-    "uniform broadcast (all-ack)",
-    (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
-    UNIFORM,
-    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
-)
-_URB_MAJORITY = _Below(
-    "_majority",
-    "uniform broadcast (majority)",
-    (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
-    UNIFORM,
-    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
-)
-_LAYERS = (_RB, _URB, _URB_MAJORITY)
-
-
-def _alone(below: _Below, setup: Setup) -> Unordered:
-    return Unordered(below.build(setup))
-
-
-def _over(below: _Below, build: Callable[[Setup, Layer], Any], setup: Setup) -> Any:
-    return build(setup, below.build(setup))
-
-
-def _unordered() -> list[Algorithm]:
-    """The layers by themselves: no order, the floor of every comparison."""
-    best_effort = Algorithm(
-        name="best_effort",
-        title="best-effort broadcast, in no order",
-        paper="causal broadcast slides, layer beb",
-        needs=(RELIABLE_LINKS, FIXED_GROUP),
-        promises=BEST_EFFORT,
-        metadata="one id",
-        build=lambda setup: Unordered(BestEffort(setup.me, setup.group, setup.incarnation)),
-    )
-    return [best_effort] + [
-        Algorithm(
-            name="reliable" if below is _RB else below.suffix.removeprefix("_"),
-            title=f"{below.title}, in no order",
-            paper=f"causal broadcast slides, layer {'rb' if below is _RB else 'urb'}",
-            needs=below.needs,
-            promises=below.promises,
-            metadata="one id",
-            build=partial(_alone, below),
-        )
-        for below in _LAYERS
-    ]
-
-
-def _stacked(
-    name: str,
-    title: str,
-    paper: str,
-    metadata: str,
-    needs: tuple[str, ...],
-    build: Callable[[Setup, Layer], Any],
-    promises: tuple[str, ...] = (),
-) -> list[Algorithm]:
-    """A causal broadcast of the slides over each layer."""
-    return [
-        Algorithm(
-            name=f"{name}{below.suffix}",
-            title=f"{title}, over {below.title}",
-            paper=f"causal broadcast slides, {paper} (corrected)",
-            needs=tuple(dict.fromkeys((*below.needs, *needs))),
-            promises=(*below.promises, *ORDER, *promises),
-            metadata=metadata,
-            build=partial(_over, below, build),
-        )
-        for below in _LAYERS
-    ]
-
-
-def _in_nanoseconds(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with `resend_ms` in the protocols' own unit, `resend_after`."""
-    converted = dict(options)
-    resend_ms = converted.pop("resend_ms", 50.0)
-    if type(resend_ms) not in (int, float) or not 0 < resend_ms < float("inf"):
-        raise Misuse(f"resend_ms must be a time in milliseconds above 0, not {resend_ms!r}")
-    return {**converted, "resend_after": round(resend_ms * MILLISECOND)}
-
-
-def _pak(credit: int, nak: bool, setup: Setup) -> Pak:
-    options = {"credit": credit, **_in_nanoseconds(setup.options)}
-    return Pak(setup.me, setup.group, setup.incarnation, nak=nak, **options)
-
-
-_PAK_OPTIONS = {
-    "k": "the modulus of vector times, at least 2 * credit + 1, which is the default",
-    "resend_ms": "send again what was not acknowledged for so long; then it backs off (50)",
-    "send_queue_max": "how many messages may wait for credit before the sender is told to wait (1024)",
-}
-_CREDIT_OPTIONS = {
-    "credit": "messages under way that not everyone has acknowledged; for PAK/NAK the batch (3)",
-    "receiver_credit": "how many messages of one sender may wait here, 1 to credit (credit)",
-    **_PAK_OPTIONS,
-}
-
-
-def _positive_acknowledgment() -> list[Algorithm]:
-    """The PAK family: three settings of one protocol."""
-    settings: list[tuple[str, str, str, int, bool, Mapping[str, str]]] = [
-        ("pak", "positive acknowledgments, one message at a time", "section 4", 1, False, _PAK_OPTIONS),
-        ("pak_credit", "positive acknowledgments with credits", "section 5.1", 3, False, _CREDIT_OPTIONS),
-        ("pak_nak", "PAK/NAK, a batch acknowledged at a time", "section 5.2", 3, True, _CREDIT_OPTIONS),
-    ]
-    return [
-        Algorithm(
-            name=name,
-            title=title,
-            paper=f"positive acknowledgment paper, {section} (corrected)",
-            needs=(FIXED_GROUP, DETECTOR),
-            promises=(*RELIABLE, *ORDER, "stability"),
-            metadata="one number, one bit and n entries of ceil(log2 k) bits",
-            build=partial(_pak, credit, nak),
-            options=options,
-        )
-        for name, title, section, credit, nak, options in settings
-    ]
-
-
-def _baselines_of_delivery() -> list[Algorithm]:
-    """The unicast and multicast algorithms that hybrid buffering is compared with."""
-    return [
-        Algorithm(
-            name="rst",
-            title="RST: a matrix of counters",
-            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 16)",
-            needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id, the audience and n^2 counters",
-            build=lambda setup: Rst(setup.me, setup.group, setup.incarnation),
-            addressed=True,
-        ),
-        Algorithm(
-            name="ks",
-            title="KS: the least metadata for the least latency",
-            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 10)",
-            needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id, the audience and up to n^2 (sender, number, destinations)",
-            build=lambda setup: Ks(setup.me, setup.group, setup.incarnation),
-            addressed=True,
-        ),
-        Algorithm(
-            name="mf",
-            title="MF: one unacknowledged message at a time",
-            paper="hybrid-buffering paper, section 3.2 and table 1 (its reference 12)",
-            needs=(FIXED_GROUP, DETECTOR),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id and one number",
-            build=lambda setup: Mf(
-                setup.me, setup.group, setup.incarnation, **_in_nanoseconds(setup.options)
-            ),
-            addressed=True,
-            unicast=True,
-            options={
-                "resend_ms": "send again what was not acknowledged for so long; then it backs off (50)",
-                "backoff_max": "how many times that at most (64)",
-                "send_queue_max": "how many messages may wait before the sender is told to wait (1024)",
-            },
-        ),
-        Algorithm(
-            name="cykas",
-            title="Cykas: permission to tell; may starve a busy receiver",
-            paper="hybrid-buffering paper, section 4.3 and table 1 (its reference 20)",
-            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id and one flag",
-            build=lambda setup: Cykas(setup.me, setup.group, setup.incarnation, **setup.options),
-            addressed=True,
-            unicast=True,
-            options={"send_queue_max": "how many messages may wait before the sender is told to wait (1024)"},
-        ),
-    ]
-
-
-CATALOG: dict[str, Algorithm] = {
-    entry.name: entry
-    for entry in (
-        *_unordered(),
-        *_stacked(
-            "no_waiting",
-            "no-waiting causal broadcast",
-            "algorithm 1",
-            "every earlier message",
-            (),
-            lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
-        ),
-        *_stacked(
-            "no_waiting_gc",
-            "no-waiting, with garbage collection",
-            "algorithm 1'",
-            "every earlier message not yet everywhere",
-            (FIXED_GROUP, DETECTOR),
-            lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),
-            promises=("stability",),
-        ),
-        *_stacked(
-            "waiting",
-            "waiting, with vector clocks",
-            "algorithm 2",
-            "one id and n counters",
-            (FIXED_GROUP,),
-            lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
-        ),
-        *_positive_acknowledgment(),
-        Algorithm(
-            name="newtop",
-            title="Newtop: Lamport clocks, one order for all",
-            paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 9)",
-            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id and two clocks",
-            build=lambda setup: Newtop(setup.me, setup.group, setup.incarnation, **setup.options),
-            options={
-                "idle_ms": "how long a process with news stays silent before it sends a null message (10)",
-                "nulls": "false: no null messages; shows how liveness is lost when a process is idle (true)",
-            },
-        ),
-        Algorithm(
-            name="tree",
-            title="FIFO broadcast along a spanning tree",
-            paper="hybrid-buffering paper, section 1",
-            needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
-            promises=(*RELIABLE, *ORDER),
-            metadata="one id",
-            build=lambda setup: Tree(setup.me, setup.group, setup.incarnation, **setup.options),
-            options={"fan_out": "children of a process in the tree (2)"},
-        ),
-        *_baselines_of_delivery(),
-    )
-}

@@ -71,9 +71,6 @@ class HybridBasic(Unicast):
             entry = u.peek
             if entry.sent:
                 self._permit(entry.receiver, u.first, due)
-        # An evicted peer's entries are closed wherever they are.
-        if self.m1 < u.first:
-            self.m1 = u.first
 
     def _permit(self, receiver: Process, k: int, due: dict[Process, int]) -> None:
         channel = self.channels.get(receiver)
@@ -84,3 +81,9 @@ class HybridBasic(Unicast):
         was_first = self.p.first
         if self.p.remove(key) == was_first:
             self._try_send(now, out)
+
+    def _forget(self, peer: Process) -> None:
+        super()._forget(peer)
+        u = self.u
+        while self.m1 < u.next and u[self.m1].sent:
+            self.m1 += 1

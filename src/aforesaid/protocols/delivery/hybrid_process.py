@@ -32,16 +32,18 @@ dropped, what came early included. So nothing of this process ever waits for j. 
 - a message that causally follows one of j's, m', may be delivered at k before m' only if k had not evicted j
   yet when it delivered it: once k has evicted j, m' is not delivered any more. An application that needs
   more lets every process evict j before it lets any process speak again;
-- if j is alive after all, it goes on retransmitting to us in vain until it evicts us.
+- to j, if it is alive after all, nothing is promised, not even order between senders: what we had said to it
+  may arrive late, after others' messages that followed it. It retransmits to us in vain until it evicts us.
 `peer_up(j)` makes room for a new incarnation of j, with fresh channels. The host sees to it that frames
 between an old incarnation and a new one do not arrive.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
@@ -53,6 +55,9 @@ Key = tuple[Process, int]
 
 class HybridProcess(Generic[E]):
     """One process; E is what it keeps of a message it said."""
+
+    receiver_exempt = False
+    """A message does not wait for the permits of its own receiver, nor a permit for its receiver's acks."""
 
     def __init__(
         self,
@@ -117,8 +122,15 @@ class HybridProcess(Generic[E]):
     def _payload(self, entry: E) -> Payload:
         raise NotImplementedError
 
-    def _unsent(self) -> int:
-        """How many copies wait for permits."""
+    def _unsent_to(self, entry: E) -> Collection[Process]:
+        """The receivers to whom it is not network-sent yet."""
+        raise NotImplementedError
+
+    def _unacked_by(self, entry: E) -> Collection[Process]:
+        """The receivers who have not acknowledged it, those to whom it is unsent included."""
+        raise NotImplementedError
+
+    def _receivers(self, entry: E) -> Collection[Process]:
         raise NotImplementedError
 
     # -------------------------------------------------------------------------------------------- the port
@@ -152,7 +164,9 @@ class HybridProcess(Generic[E]):
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         peer = timer.peer
-        channel = self.channels[peer]
+        channel = self.channels.get(peer)
+        if channel is None or not channel.armed:
+            return
         for number in islice(channel.unacked, self.burst_max):
             entry = self.u[number]
             flagged = number > channel.given
@@ -185,10 +199,14 @@ class HybridProcess(Generic[E]):
         for number in channel.missing:
             self._release((peer, number), now, out)
 
+    def explain(self, message_id: MessageId) -> tuple[str, ...]:
+        """Why a message is not sent, acknowledged, permitted or delivered yet; Misuse if never said here."""
+        return explanation(self, message_id)
+
     def gauges(self) -> Mapping[str, int]:
         channels = self.channels.values()
         return {
-            "unsent": self._unsent(),
+            "unsent": sum(len(self._unsent_to(entry)) for entry in self.u),
             "unacked": sum(len(channel.unacked) for channel in channels),
             "send_window": len(self.u),
             "missing_permits": len(self.p),

@@ -4,7 +4,7 @@ Hybrid buffering (Almeida), sections 5.4 and 5.6. Two fields, `dep` and the flag
 paper's `per`, and `acked` for its empty payload: both are overloaded there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Misuse, Payload, Process
@@ -56,6 +56,13 @@ class Unicast(HybridProcess[Entry]):
         for entry in self.u:
             if entry.receiver == peer:
                 entry.close()
+                entry.receiver = NOBODY
 
-    def _unsent(self) -> int:
-        return sum(not entry.sent for entry in self.u)
+    def _unsent_to(self, entry: Entry) -> Collection[Process]:
+        return () if entry.sent else (entry.receiver,)
+
+    def _unacked_by(self, entry: Entry) -> Collection[Process]:
+        return () if entry.acked else (entry.receiver,)
+
+    def _receivers(self, entry: Entry) -> Collection[Process]:
+        return () if entry.receiver == NOBODY else (entry.receiver,)

@@ -1,0 +1,83 @@
+"""What the two SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
+
+Hybrid buffering (Almeida), section 5.6, algorithm 2, procedures sendInterval, updateP2M2 and the event
+PERMIT. A message to j waits only for permits from processes other than j. Four indexes, "first" being the
+first entry:
+- p2: the first missing permit whose sender differs from the first's, else p.next. No message with dep > p2
+  can be network-sent; with dep <= p2 it can if it is to the first's sender, or if dep <= p.first;
+- m1: the first message that is not network-sent, else u.next;
+- m2: no message before it has dep > p2; a lower bound, which catches up when it is used;
+- u2: the first message up to which two receivers have not acknowledged everything (unsent counts), else
+  u.next. Below u2 all that is unacknowledged is to one receiver. So message k is flagged if and only if
+  k >= u2; algorithm 2, line 33, tests the same in two steps.
+
+Corrections (algorithms, section 6) that live here: R3, R4, and line 71 of algorithm 2, which belongs into its
+loop. No index ever goes back, and each step of a loop moves one: the work is amortised constant.
+"""
+
+from typing import Any, Protocol, TypeVar
+
+from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
+
+
+class Dependent(Protocol):
+    """An entry of `u` that knows which missing permits it was said after."""
+
+    dep: int
+
+
+D = TypeVar("D", bound=Dependent)
+
+
+class Indexed(HybridProcess[D]):
+    """The indexes, and what happens to them when a permit is missing or comes."""
+
+    receiver_exempt = True
+
+    def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
+        super().__init__(me, incarnation, **settings)
+        self.p2 = self.p.next
+        self.u2 = self.m1 = self.m2 = self.u.next
+
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+        """Network-send what may be, from message k on, up to one that depends on a permit at the bound."""
+        raise NotImplementedError
+
+    def _miss(self, key: Key) -> None:
+        p = self.p
+        k = p.add(key)
+        if self.p2 == k and p.peek[0] == key[0]:
+            self.p2 = k + 1
+
+    def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
+        p = self.p
+        was_first = p.first
+        k = p.remove(key)
+        if k == was_first:
+            k = p.first
+            self._send_interval(self.m1, k, now, out)
+            if k == p.next:
+                self.p2, self.m2 = k, self.u.next
+                return
+        if k == self.p2:
+            self.m2 = start = max(self.m2, self.u.first)
+            self._advance_p2()
+            self._advance_m2()
+            self._send_interval(start, self.p2, now, out)
+
+    def _advance_p2(self) -> None:
+        p, p2 = self.p, self.p2
+        sender = p.peek[0]
+        while p2 < p.next:
+            key = p[p2]
+            if key is not None and key[0] != sender:
+                break
+            p2 += 1
+        self.p2 = p2
+
+    def _advance_m2(self) -> None:
+        u, m2 = self.u, self.m2
+        while m2 < u.next and u[m2].dep <= self.p2:
+            m2 += 1
+        self.m2 = m2

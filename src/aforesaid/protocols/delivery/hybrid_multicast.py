@@ -1,0 +1,127 @@
+"""Causal delivery with hybrid buffering, the basic algorithm: multicast.
+
+Hybrid buffering (Almeida), section 5.7, algorithm 3. As the basic unicast (CSPS), except that a message to
+several receivers must itself be delivered at all of them before any may pass on what it tells: such a message
+is always flagged, and a receiver's permit waits for the acks of the others as well as for all before it.
+
+Deviations from the printed algorithm, as numbered in `algorithms`, section 6:
+- R8: each receiver gets the number of its own predecessor; one for all leaves receivers waiting for ever;
+- R9: an ack that comes twice is no error; R10: an empty audience (oneself taken out) holds nothing up;
+- R11: a receiver's permit does not wait for its own ack: when only j's is missing for the first message, j is
+  permitted, and the others once none is. Who was told is known by the highest permit given to each;
+- line 39 belongs into its loop; one buffer for unsent and unacknowledged messages, as in `hybrid_basic`;
+- R1, R5, R7, R12: see `hybrid_process`; R13: memory is as the length of `u`, not its entries.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
+
+
+class Entry:
+    """What a process keeps of a message it said."""
+
+    __slots__ = ("dep", "payload", "previous", "sent", "waiting")
+
+    def __init__(self, previous: dict[Process, int], dep: int, payload: Payload) -> None:
+        self.previous = previous
+        """By receiver, the message before this one on its channel (R8); evicted receivers leave."""
+        self.waiting = dict.fromkeys(previous)
+        """The receivers who have not acknowledged it, in order."""
+        self.dep = dep
+        """Missing permits with an index below this were missing when the message was said. Never changed."""
+        self.payload: Any = payload
+        self.sent = False
+
+
+class HybridMulticast(HybridProcess[Entry]):
+    """Algorithm 3 at one process."""
+
+    def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
+        super().__init__(me, incarnation, **settings)
+        self.m1 = self.u.next
+
+    def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
+        u, k = self.u, self.u.next
+        previous: dict[Process, int] = {}
+        for peer in others:
+            channel = self._channel(peer)
+            previous[peer] = channel.last
+            channel.last = k
+        u.add(Entry(previous, self.p.next, payload))
+        if not previous and u.first == k:
+            u.remove()
+            self.m1 = u.first
+            return
+        self._try_send(now, out)
+
+    def _try_send(self, now: Nanoseconds, out: Effects) -> None:
+        """Network-send from the first unsent message on, up to one whose permits are not all there."""
+        u, k, first = self.u, self.m1, self.p.first
+        while k < u.next:
+            entry = u[k]
+            # What nobody waits for (any more) leaves no gap: it counts as sent.
+            if entry.waiting and not entry.sent:
+                if entry.dep > first:
+                    break
+                entry.sent = True
+                flagged = u.first < k or len(entry.waiting) > 1
+                for peer, previous in entry.previous.items():
+                    frame = Msg(self.incarnation, k, previous, flagged, entry.payload)
+                    self._network_send(peer, frame, self.channels[peer], now, out)
+            k += 1
+        self.m1 = k
+
+    def _note_ack(self, entry: Entry, peer: Process) -> None:
+        del entry.waiting[peer]
+        if not entry.waiting:
+            entry.payload = None
+
+    def _settle(self, due: dict[Process, int]) -> None:
+        u = self.u
+        while u.first < u.next and not u.peek.waiting:
+            k = u.first
+            for peer in u.remove().previous:
+                self._permit(peer, k, due)
+        if u.first < u.next:
+            entry = u.peek
+            if entry.sent and len(entry.waiting) == 1:
+                self._permit(next(iter(entry.waiting)), u.first, due)
+
+    def _permit(self, peer: Process, k: int, due: dict[Process, int]) -> None:
+        channel = self.channels[peer]
+        if k > channel.given:
+            channel.given = due[peer] = k
+
+    def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
+        was_first = self.p.first
+        if self.p.remove(key) == was_first:
+            self._try_send(now, out)
+
+    def _forget(self, peer: Process) -> None:
+        for entry in self.u:
+            entry.previous.pop(peer, None)
+            entry.waiting.pop(peer, None)
+            if not entry.waiting:
+                entry.payload = None
+        u = self.u
+        while self.m1 < u.next and (u[self.m1].sent or not u[self.m1].waiting):
+            self.m1 += 1
+
+    def _previous(self, entry: Entry, peer: Process) -> int:
+        return entry.previous[peer]
+
+    def _payload(self, entry: Entry) -> Payload:
+        return entry.payload
+
+    def _unsent_to(self, entry: Entry) -> Collection[Process]:
+        return () if entry.sent else entry.waiting
+
+    def _unacked_by(self, entry: Entry) -> Collection[Process]:
+        return entry.waiting
+
+    def _receivers(self, entry: Entry) -> Collection[Process]:
+        return entry.previous

@@ -1,0 +1,64 @@
+"""Many random worlds: the slow target, and the parts of it that every test run plays.
+
+    python tests/oracle/campaign.py [runs per variant and kind of world, 2,000 unless told]
+
+A failure prints the plan and the line that plays it again.
+"""
+
+import sys
+from pathlib import Path
+from time import perf_counter
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
+from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
+from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
+from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.world import Build, Plan, World, random_plan
+
+VARIANTS: dict[str, tuple[Build, bool, bool]] = {
+    "basic": (HybridBasic, False, False),
+    "sps": (HybridSps, True, False),
+    "multicast": (HybridMulticast, False, True),
+    "multicast_sps": (HybridMulticastSps, True, True),
+    "multicast_as_unicast": (HybridMulticast, False, False),
+    "multicast_sps_as_unicast": (HybridMulticastSps, True, False),
+}
+"""By name: how to build a process, whether it is SPS-optimal, whether it is given multicasts."""
+
+CRASHES = ("", "together", "apart")
+
+
+def play(name: str, plan: Plan) -> World:
+    """One world to its end; raises what the judge found."""
+    build, optimal, _ = VARIANTS[name]
+    world = World(build, plan, optimal)
+    try:
+        return world.run()
+    except Exception as error:
+        error.add_note(f"again: from oracle.campaign import *; play({name!r}, {plan!r})")
+        raise
+
+
+def campaign(name: str, crash: str, seeds: range) -> list[World]:
+    return [play(name, random_plan(seed, VARIANTS[name][2], crash)) for seed in seeds]
+
+
+def main(arguments: list[str]) -> None:
+    runs = int(arguments[0]) if arguments else 2_000
+    for name in VARIANTS:
+        for crash in CRASHES:
+            began = perf_counter()
+            worlds = campaign(name, crash, range(runs))
+            waits = sum(world.judge.waits > 0 for world in worlds)
+            permits = sum(world.judge.permits for world in worlds)
+            sys.stdout.write(
+                f"{name:26}{crash or 'no crash':10}{runs:8,} runs, all well; something waited in {waits:,}, "
+                f"{permits:,} permits; {perf_counter() - began:.1f} s\n"
+            )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""A look inside: the indexes of the algorithms, recomputed by brute force (algorithms, end of section 6)."""
+
+from typing import Any
+
+
+def unacked_by(entry: Any) -> list[str]:
+    """Who has not acknowledged a message, unsent copies included."""
+    if hasattr(entry, "waiting"):
+        return list(entry.waiting)
+    return [] if entry.acked else [entry.receiver]
+
+
+def unsent_to(entry: Any) -> list[str]:
+    if hasattr(entry, "unsent"):
+        return list(entry.unsent)
+    if hasattr(entry, "waiting"):
+        return list(entry.waiting) if not entry.sent else []
+    return [] if entry.sent else [entry.receiver]
+
+
+def look(machine: Any) -> None:
+    """Assert every invariant of one process's state, at the end of a step."""
+    u, p = machine.u, machine.p
+    entries = [(k, u[k]) for k in range(u.first, u.next)]
+    permits = [(k, p[k]) for k in range(p.first, p.next) if p[k] is not None]
+    deps = [entry.dep for _, entry in entries]
+    assert deps == sorted(deps), "dep decreases"
+    assert not entries or unacked_by(entries[0][1]), "the first entry is acknowledged"
+    assert machine.m1 == next((k for k, entry in entries if unsent_to(entry)), u.next), "m1"
+    if hasattr(machine, "p2"):
+        others = (k for k, key in permits if key[0] != permits[0][1][0])
+        assert machine.p2 == next(others, p.next), "p2"
+        blocked = next((k for k, entry in entries if entry.dep > machine.p2), u.next)
+        assert machine.m2 <= blocked, "m2"
+        assert machine.u2 == _u2(entries, u.next), "u2"
+    _channels(machine, entries, permits)
+
+
+def _u2(entries: list[tuple[int, Any]], end: int) -> int:
+    """The first message up to which somebody besides one receiver has not acknowledged."""
+    names: set[str] = set()
+    for k, entry in entries:
+        names.update(unacked_by(entry))
+        if len(names) > 1:
+            return k
+    return end
+
+
+def _channels(machine: Any, entries: list[tuple[int, Any]], permits: list[tuple[int, Any]]) -> None:
+    for peer, channel in machine.channels.items():
+        waiting = [k for k, e in entries if peer in unacked_by(e) and peer not in unsent_to(e)]
+        assert list(channel.unacked) == waiting, "unacked"
+        assert list(channel.missing) == [key[1] for _, key in permits if key[0] == peer], "missing"
+        assert all(number > channel.permitted for number in channel.missing), "a missing permit came"
+        assert channel.armed == (machine.retransmit and bool(waiting or channel.missing)), "timer"
+        assert channel.given <= channel.last, "a permit for what was never said"

@@ -1,0 +1,257 @@
+"""A small world: processes, a network that may lose, repeat and reorder, and the judge who watches.
+
+Everything comes from one seed. `Plan` says what kind of world; `run` plays it to the end. Two kinds of talk:
+`sprinkle` mixes sends and arrivals at random; `rounds` lets all speak, then lets all messages, all acks and
+all permits arrive, each kind in random order, which reaches the corners of the indexes (section 6).
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aforesaid.core import MessageId
+from aforesaid.protocols.delivery import hybrid_frames
+from oracle import judge
+from oracle.inside import look
+
+Build = Callable[..., Any]
+
+STEPS_MAX = 10_000
+"""How long a healed world may take to come to rest: a dozen times what any takes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One world."""
+
+    seed: int
+    processes: int = 3
+    messages: int = 12
+    multicast: bool = False
+    fifo: bool = False
+    loss: float = 0.0
+    repeat: float = 0.0
+    rounds: bool = False
+    crash: str = ""
+    """One process crashes half-way; the others evict it `together`, or each when it hears of it, `apart`."""
+    odd: float = 0.05
+    """How often a message is for oneself or, where it can be, for nobody."""
+
+    @property
+    def reliable(self) -> bool:
+        return self.loss == 0
+
+
+class World:
+    """The processes, what is on its way, and the judge; also each process's effects sink."""
+
+    def __init__(
+        self, build: Build, plan: Plan, optimal: bool, timely: bool = True, peek: bool = True
+    ) -> None:
+        self.plan = plan
+        self.chance = random.Random(plan.seed)
+        self.names = [f"p{i}" for i in range(plan.processes)]
+        self.rank = {name: i for i, name in enumerate(self.names)}
+        self.machines = [build(name, retransmit=not plan.reliable, burst_max=4) for name in self.names]
+        self.judge = judge.Judge(plan.processes, optimal, timely, apart=plan.crash == "apart")
+        self.crashed = -1
+        self.unaware: list[int] = []
+        """Who has not evicted the crashed process yet."""
+        self.peek = peek
+        self.flying: list[tuple[int, int, Any]] = []
+        self.timers: list[dict[Any, int]] = [{} for _ in self.names]
+        self.said = [0] * plan.processes
+        self.now = 0
+        self.healed = plan.reliable
+        self.actor = 0
+        self.got: list[list[tuple[int, int]]] = [[] for _ in self.names]
+
+    # ------------------------------------------------------------------------------------ the effects sink
+
+    def send(self, targets: Any, message: Any) -> None:
+        for target in targets:
+            j = self.rank[target]
+            assert j != self.actor, "a process sends to itself"
+            self.judge.sent(self.actor, j, translated(message))
+            if j == self.crashed:
+                continue
+            if not self.healed and self.chance.random() < self.plan.loss:
+                continue
+            self.flying.append((self.actor, j, message))
+            if self.plan.repeat and self.chance.random() < self.plan.repeat:
+                self.flying.append((self.actor, j, message))
+
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
+        origin = self.rank[message_id.origin]
+        if payload != (origin, message_id.number):
+            raise judge.Broken(f"{self.actor} delivers {payload} as {message_id}")
+        self.judge.delivered(self.actor, origin, message_id.number)
+        self.got[self.actor].append((origin, message_id.number))
+
+    def arm(self, timer: Any, deadline: int) -> None:
+        self.timers[self.actor][timer] = deadline
+
+    def disarm(self, timer: Any) -> None:
+        self.timers[self.actor].pop(timer, None)
+
+    # ---------------------------------------------------------------------------------------------- steps
+
+    def say(self, i: int, targets: tuple[int, ...]) -> int:
+        self.actor = i
+        self.said[i] = number = self.said[i] + 1
+        self.judge.said(i, number, [j for j in dict.fromkeys(targets) if j != i])
+        names = [self.names[j] for j in targets]
+        message_id = self.machines[i].send(names, (i, number), self.now, self)
+        if message_id != MessageId(self.names[i], 0, number):
+            raise judge.Broken(f"numbering: {message_id} should have number {number}")
+        self._over(i)
+        return number
+
+    def arrive(self, place: int) -> None:
+        """Take one frame from the network, the oldest of its channel if the network is FIFO."""
+        i, j, message = self.flying[place]
+        if self.plan.fifo:
+            place = next(k for k, (a, b, _) in enumerate(self.flying) if a == i and b == j)
+            message = self.flying[place][2]
+        del self.flying[place]
+        self.hand(i, j, message)
+
+    def hand(self, i: int, j: int, message: Any) -> None:
+        if j == self.crashed:
+            return
+        self.actor = j
+        self.judge.received(j, i, translated(message))
+        self.machines[j].receive(self.names[i], message, self.now, self)
+        self._over(j)
+
+    def expire(self, i: int) -> None:
+        timer = min(self.timers[i], key=lambda timer: (self.timers[i][timer], timer))
+        self.now = max(self.now, self.timers[i].pop(timer))
+        self.actor = i
+        self.machines[i].expire(timer, self.now, self)
+        self._over(i)
+
+    def crash(self, i: int) -> None:
+        """What it sent last may be lost with it, or be late."""
+        self.crashed = i
+        self.timers[i].clear()
+        self.flying = [f for f in self.flying if f[0] != i or self.chance.random() < 0.6]
+        self.unaware = [j for j in range(self.plan.processes) if j != i]
+        if self.plan.crash == "together":
+            while self.unaware:
+                self.evict()
+
+    def evict(self) -> None:
+        """One more process hears of the crash."""
+        i = self.unaware.pop(self.chance.randrange(len(self.unaware)))
+        self.actor = i
+        self.judge.evicted(i, self.crashed)
+        self.machines[i].peer_down(self.names[self.crashed], self.now, self)
+        self._over(i)
+
+    def _over(self, i: int) -> None:
+        self.judge.settled(i)
+        if self.peek:
+            look(self.machines[i])
+
+    # ----------------------------------------------------------------------------------------------- runs
+
+    def run(self) -> "World":
+        left = self.plan.messages
+        half = left // 2 if self.plan.crash else -1
+        while left > 0:
+            if left <= half and self.crashed < 0:
+                self.crash(self.chance.randrange(self.plan.processes))
+            if self.unaware and self.chance.random() < 0.5:
+                self.evict()
+            if self.plan.rounds:
+                burst = min(left, self.chance.randint(1, 2 * self.plan.processes))
+                for _ in range(burst):
+                    self._say_something()
+                left -= burst
+                self._round()
+            else:
+                for _ in range(self.chance.randint(1, 3)):
+                    self._say_something()
+                    left -= 1
+                for _ in range(self.chance.randint(0, 6)):
+                    self._something_arrives()
+        self.drain()
+        return self
+
+    def drain(self) -> None:
+        """The network heals; then everything must come to rest, and all be delivered."""
+        self.healed = True
+        while self.unaware:
+            self.evict()
+        for _ in range(STEPS_MAX):
+            if self.flying:
+                self.arrive(self.chance.randrange(len(self.flying)))
+            elif armed := [i for i, timers in enumerate(self.timers) if timers]:
+                self.expire(self.chance.choice(armed))
+            else:
+                break
+        else:
+            raise judge.Broken(f"liveness: no rest after {STEPS_MAX} steps")
+        self.judge.finished()
+        for i, (name, machine) in enumerate(zip(self.names, self.machines, strict=True)):
+            if i == self.crashed:
+                continue
+            held = {kind: count for kind, count in machine.gauges().items() if count}
+            if held:
+                raise judge.Broken(f"liveness: {name} still holds {held}")
+
+    def _say_something(self) -> None:
+        n, chance = self.plan.processes, self.chance
+        i = chance.choice([i for i in range(n) if i != self.crashed])
+        if chance.random() < self.plan.odd:
+            self.say(i, () if self.plan.multicast and chance.random() < 0.5 else (i,))
+            return
+        others = [j for j in range(n) if j != i]
+        count = chance.randint(1, n - 1) if self.plan.multicast and chance.random() < 0.6 else 1
+        targets = chance.sample(others, count)
+        if self.plan.multicast and chance.random() < 0.1:
+            targets.append(i)
+        self.say(i, tuple(targets))
+
+    def _something_arrives(self) -> None:
+        if self.flying and (self.healed or self.chance.random() < 0.9):
+            self.arrive(self.chance.randrange(len(self.flying)))
+        elif armed := [i for i, timers in enumerate(self.timers) if timers]:
+            self.expire(self.chance.choice(armed))
+
+    def _round(self) -> None:
+        for kind in (hybrid_frames.Msg, hybrid_frames.Ack, hybrid_frames.Permit):
+            stop = self.chance.random() < 0.15
+            for _ in range(len(self.flying)):
+                places = [k for k, (_, _, message) in enumerate(self.flying) if type(message) is kind]
+                if not places or (stop and self.chance.random() < 0.3):
+                    break
+                self.arrive(self.chance.choice(places))
+
+
+def translated(message: Any) -> judge.Frame:
+    """A protocol's frame in the judge's words."""
+    if isinstance(message, hybrid_frames.Msg):
+        return judge.Message(message.number, message.flagged)
+    if isinstance(message, hybrid_frames.Ack):
+        return judge.Ack(message.number, message.wanted)
+    return judge.Permit(message.number)
+
+
+def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:
+    """All kinds of worlds, by seed."""
+    chance = random.Random(~seed)
+    loss = chance.choice((0.0, 0.0, 0.1, 0.4))
+    return Plan(
+        seed=seed,
+        processes=chance.choice((2, 3, 3, 4, 5)),
+        messages=chance.randint(4, 24),
+        multicast=multicast,
+        fifo=chance.random() < 0.3,
+        loss=loss,
+        repeat=chance.choice((0.0, 0.0, 0.2)),
+        rounds=chance.random() < 0.5,
+        crash=crash,
+    )

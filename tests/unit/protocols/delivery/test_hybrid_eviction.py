@@ -1,0 +1,113 @@
+"""Eviction of a hybrid-buffering peer: nothing waits for it any more, and the rest stays as promised."""
+
+from typing import Any
+
+import pytest
+
+from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
+from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
+from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.inside import look
+from oracle.stage import Stage
+
+ALL = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
+every = pytest.mark.parametrize("kind", ALL)
+
+
+@every
+def test_acks_that_will_not_come_hold_no_permit_back(kind: Any) -> None:
+    """p0: m1->1, which is dead; m2->2*, which p2 passes on to p3 once p0 evicts p1."""
+    stage = Stage(kind, 4, retransmit=True)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.arrive(Msg, 0, 2)
+    stage.say(2, 3)
+    stage.arrive(Ack, 2, 0)
+    assert stage.got[3] == []
+    stage.evict(0, 1)
+    assert stage.between(Permit, 0, 2) == [Permit(2)]
+    stage.arrive(Permit, 0, 2)
+    stage.arrive(Msg, 2, 3)
+    assert stage.got[3] == ["p2#1"]
+    assert not any(stage.machines[0].gauges().values())
+    assert stage.timers[0] == {}
+
+
+@every
+def test_permits_that_will_not_come_hold_no_message_back(kind: Any) -> None:
+    """p0: m1->1, m2->2*, and dies; p2 answers to p3 once it evicts p0."""
+    stage = Stage(kind, 4)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.arrive(Msg, 0, 2)
+    stage.say(2, 3)
+    assert stage.between(Msg, 2, 3) == []
+    stage.evict(2, 0)
+    assert len(stage.between(Msg, 2, 3)) == 1
+    assert stage.machines[2].gauges()["missing_permits"] == 0
+    look(stage.machines[2])
+
+
+@every
+def test_unsent_messages_to_the_evicted_are_forgotten(kind: Any) -> None:
+    stage = Stage(kind, 4)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.arrive(Msg, 0, 2)
+    stage.say(2, 3)
+    stage.say(2, 1)
+    stage.evict(2, 3)
+    look(stage.machines[2])
+    stage.arrive(Msg, 0, 1)
+    stage.arrive(Ack, 1, 0)
+    stage.arrive(Permit, 0, 2)
+    assert stage.between(Msg, 2, 3) == []
+    assert stage.between(Msg, 2, 1)[0][:4] == (0, 2, 0, False)
+    look(stage.machines[2])
+
+
+@every
+def test_the_evicted_is_neither_heard_nor_spoken_to(kind: Any) -> None:
+    stage = Stage(kind, 3)
+    stage.hand(1, 0, Msg(0, 2, 1, False, None))
+    stage.evict(0, 1)
+    stage.hand(1, 0, Msg(0, 1, 0, False, None))
+    assert stage.got[0] == []
+    assert stage.say(0, 1) == "p0#1"
+    assert stage.say(0, 2) == "p0#2"
+    assert [(i, j) for i, j, _ in stage.flying] == [(0, 2)]
+    assert not stage.flying[0][2].flagged
+    stage.evict(0, 1)
+    stage.evict(0, 0)
+    assert stage.say(0, 0) == "p0#3"
+    assert stage.got[0] == ["p0#3"]
+
+
+@every
+def test_a_new_incarnation_starts_afresh(kind: Any) -> None:
+    stage = Stage(kind, 2)
+    stage.say(0, 1)
+    stage.say(1, 0)
+    stage.rest()
+    stage.evict(0, 1)
+    stage.machines[1] = kind("p1", 1, retransmit=False)
+    stage.machines[0].peer_up("p1", 0, stage)
+    stage.say(0, 1)
+    stage.say(1, 0)
+    stage.rest()
+    assert stage.got == [["p1#1", "p1~1#1"], ["p0#1", "p0#2"]]
+
+
+@pytest.mark.parametrize("kind", [HybridMulticast, HybridMulticastSps])
+def test_the_other_receivers_of_a_multicast_are_served(kind: Any) -> None:
+    stage = Stage(kind, 4)
+    stage.say(0, 1, 2, 3)
+    for target in (2, 3):
+        stage.arrive(Msg, 0, target)
+        stage.arrive(Ack, target, 0)
+    assert stage.between(Permit, 0, 2) == []
+    stage.evict(0, 1)
+    assert stage.between(Permit, 0, 2) == stage.between(Permit, 0, 3) == [Permit(1)]
+    assert not any(stage.machines[0].gauges().values())

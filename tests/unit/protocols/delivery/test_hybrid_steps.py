@@ -1,0 +1,230 @@
+"""The hybrid-buffering processes step by step: numbering, audiences, bounds, timers, duplicates, state."""
+
+import pickle
+from typing import Any
+
+import pytest
+
+from aforesaid.core import Busy, MessageId, Misuse, freeze
+from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
+from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
+from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.stage import Stage
+
+UNICAST = (HybridBasic, HybridSps)
+MULTICAST = (HybridMulticast, HybridMulticastSps)
+ALL = (*UNICAST, *MULTICAST)
+
+every = pytest.mark.parametrize("kind", ALL)
+
+
+@every
+def test_numbers_are_consecutive_over_all_sends(kind: Any) -> None:
+    stage = Stage(kind, 3)
+    audiences = [(1,), (0,), (2,), (0,), (1,)]
+    if kind in MULTICAST:
+        audiences += [(), (1, 2), (0, 1), ()]
+    labels = [stage.say(0, *targets) for targets in audiences]
+    assert labels == [f"p0#{number}" for number in range(1, len(audiences) + 1)]
+    stage.rest()
+    assert stage.got[0] == [label for label, to in zip(labels, audiences, strict=True) if 0 in to]
+    assert stage.got[1] == [label for label, to in zip(labels, audiences, strict=True) if 1 in to]
+    assert not any(stage.machines[0].gauges().values())
+
+
+@pytest.mark.parametrize("kind", UNICAST)
+@pytest.mark.parametrize("targets", [(), ("p1", "p2")])
+def test_unicast_takes_exactly_one_target(kind: Any, targets: tuple[str, ...]) -> None:
+    stage = Stage(kind, 3)
+    with pytest.raises(Misuse, match=f"exactly one target, not to {len(targets)}"):
+        stage.machines[0].send(targets, None, 0, stage)
+    assert stage.say(0, 1) == "p0#1", "a refused message takes no number"
+
+
+@pytest.mark.parametrize("kind", MULTICAST)
+def test_a_target_named_twice_is_one_receiver(kind: Any) -> None:
+    stage = Stage(kind, 2)
+    stage.say(0, 1, 1, 0, 0)
+    stage.rest()
+    assert stage.got == [["p0#1"], ["p0#1"]]
+
+
+@every
+def test_a_full_buffer_refuses_and_changes_nothing(kind: Any) -> None:
+    stage = Stage(kind, 2, buffer_max=3)
+    for _ in range(3):
+        stage.say(0, 1)
+    before = freeze(stage.machines[0])
+    with pytest.raises(Busy, match="p0 holds 3 messages"):
+        stage.say(0, 1)
+    assert freeze(stage.machines[0]) == before
+    stage.rest()
+    assert stage.say(0, 1) == "p0#4"
+
+
+@every
+@pytest.mark.parametrize("name", ["resend_after", "backoff_max", "burst_max", "buffer_max", "early_max"])
+def test_a_bound_below_one_is_refused(kind: Any, name: str) -> None:
+    with pytest.raises(Misuse, match=f"{name} must be at least 1, not 0"):
+        kind("p0", **{name: 0})
+
+
+@every
+def test_frames_of_any_age_may_come_again(kind: Any) -> None:
+    """Everything ever sent arrives once more, oldest and youngest first: no delivery, no lasting change."""
+    stage = Stage(kind, 3)
+    seen: list[tuple[int, int, Any]] = []
+    for i, j in ((0, 1), (0, 2), (1, 2), (2, 0), (1, 0), (0, 1)):
+        stage.say(i, j)
+        seen += stage.flying
+        stage.hand(*stage.flying.pop(0))
+    while stage.flying:
+        seen += stage.flying
+        stage.hand(*stage.flying.pop(0))
+    before = [freeze(machine) for machine in stage.machines]
+    got = [list(labels) for labels in stage.got]
+    for i, j, frame in (*seen, *reversed(seen)):
+        stage.hand(i, j, frame)
+        stage.rest()
+    assert stage.got == got
+    assert [freeze(machine) for machine in stage.machines] == before
+
+
+@every
+def test_a_burst_out_of_order_gets_one_ack(kind: Any) -> None:
+    stage = Stage(kind, 2)
+    for _ in range(5):
+        stage.say(0, 1)
+    frames = stage.between(Msg, 0, 1)
+    stage.lose_all()
+    for frame in reversed(frames):
+        stage.hand(0, 1, frame)
+    assert stage.got[1] == [f"p0#{number}" for number in range(1, 6)]
+    assert stage.flying == [(1, 0, Ack(5, 0))]
+
+
+@every
+def test_frames_no_correct_peer_sends_change_nothing(kind: Any) -> None:
+    stage = Stage(kind, 3)
+    stage.say(0, 1)
+    stage.lose_all()
+    for frame in (Ack(2, 0), Ack(10**9, 0), Ack(0, 0), Ack(1, 10**9), Msg(0, 3, 3, True, None), "what?"):
+        stage.hand(2, 0, frame)
+    stage.hand(1, 0, Ack(7, 0))
+    assert stage.flying == []
+    assert stage.got[0] == []
+    assert stage.machines[0].gauges()["unacked"] == 1
+
+
+def pending_timers(stage: Stage) -> list[list[str]]:
+    return [[timer.peer for timer in timers] for timers in stage.timers]
+
+
+@every
+def test_one_timer_per_peer_and_none_at_rest(kind: Any) -> None:
+    stage = Stage(kind, 3, retransmit=True)
+    for _ in range(20):
+        stage.say(0, 1)
+        stage.say(0, 2)
+    assert pending_timers(stage) == [["p1", "p2"], [], []]
+    stage.rest()
+    assert pending_timers(stage) == [[], [], []]
+
+
+@every
+def test_retransmission_backs_off_and_is_bounded(kind: Any) -> None:
+    stage = Stage(kind, 2, retransmit=True, resend_after=10, backoff_max=8, burst_max=3)
+    for _ in range(100):
+        stage.say(0, 1)
+    moments = []
+    for _ in range(6):
+        stage.lose_all()
+        stage.expire(0)
+        moments.append(stage.now)
+        assert [frame.number for frame in stage.between(Msg, 0, 1)] == [1, 2, 3], "the oldest, a few"
+    assert moments == [10, 30, 70, 150, 230, 310]
+    stage.rest()
+    stage.lose_all()
+    stage.expire(0)
+    assert [frame.number for frame in stage.between(Msg, 0, 1)] == [4, 5, 6]
+    assert stage.timers[0][Resend("p1")] - stage.now == 20, "progress ended the backing off"
+
+
+@every
+def test_a_lost_permit_is_asked_for_and_given_again(kind: Any) -> None:
+    stage = Stage(kind, 3, retransmit=True)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.arrive(Msg, 0, 2)
+    stage.say(2, 1)
+    stage.arrive(Msg, 0, 1)
+    stage.arrive(Ack, 1, 0)
+    stage.arrive(Ack, 2, 0)
+    stage.lose_all()
+    assert not any(stage.machines[0].gauges().values()), "p0 has nothing left to send again"
+    stage.expire(2)
+    assert stage.flying == [(2, 0, Ack(2, 2))]
+    stage.rest()
+    assert stage.got[1] == ["p0#1", "p2#1"]
+
+
+def test_the_oldest_missing_permit_is_asked_for() -> None:
+    """Asking for the youngest alone would wait for ever: it cannot be given before the oldest came."""
+    stage = Stage(HybridSps, 4, retransmit=True)
+    stage.say(1, 3)
+    stage.say(1, 0)
+    stage.arrive(Msg, 1, 0)
+    stage.say(0, 2)
+    stage.say(0, 1)
+    stage.arrive(Msg, 1, 3)
+    stage.arrive(Ack, 3, 1)
+    assert stage.between(Permit, 1, 0) == [Permit(2)]
+    stage.flying.remove((1, 0, Permit(2)))
+    stage.arrive(Msg, 0, 1)
+    stage.say(1, 2)
+    stage.say(1, 0)
+    stage.arrive(Msg, 1, 0)
+    stage.rest()
+    assert stage.machines[0].explain(MessageId("p0", 0, 1)) == (
+        "p0#1 is not sent to p2: the permit from p1 for its message 2 is missing.",
+    )
+    while any(stage.timers):
+        stage.expire(next(i for i, timers in enumerate(stage.timers) if timers))
+        stage.rest()
+    assert stage.got[2] == ["p0#1", "p1#3"]
+    assert not any(any(machine.gauges().values()) for machine in stage.machines)
+
+
+@every
+def test_a_message_sent_again_is_unflagged_once_permitted(kind: Any) -> None:
+    stage = Stage(kind, 3, retransmit=True)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    assert stage.between(Msg, 0, 2)[0].flagged
+    stage.arrive(Msg, 0, 1)
+    stage.arrive(Ack, 1, 0)
+    stage.lose_all()
+    stage.expire(0)
+    assert [frame.flagged for frame in stage.between(Msg, 0, 2)] == [False]
+
+
+@every
+def test_early_messages_are_bounded(kind: Any) -> None:
+    stage = Stage(kind, 2, retransmit=True, early_max=2)
+    for number in (3, 4, 5, 6):
+        stage.hand(0, 1, Msg(0, number, number - 1, False, None))
+    assert stage.machines[1].gauges()["out_of_order"] == 2
+
+
+@every
+def test_the_state_is_plain_data(kind: Any) -> None:
+    stage = Stage(kind, 3)
+    for i, j in ((0, 1), (0, 2), (1, 2), (2, 1), (1, 0)):
+        stage.say(i, j)
+        stage.hand(*stage.flying.pop())
+    for machine in stage.machines:
+        copy = pickle.loads(pickle.dumps(machine))
+        assert freeze(copy) == freeze(machine)
+        hash(freeze(machine))
