@@ -1,7 +1,7 @@
 """Every schedule of the shipped protocols at small scope: all orders, crash points, duplicates, losses.
 
-`explore` searches, `replay` runs one schedule again. A violation is shown as the shortest schedule that leads to
-it, and judged by the same checker as every other trace.
+`explore` searches, `replay` runs one schedule again. A violation is shown as the shortest schedule that
+leads to it, and judged by the same checker as every other trace.
 """
 
 from aforesaid.explore.cells import ALL, NONE, Reductions

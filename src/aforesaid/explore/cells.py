@@ -1,29 +1,30 @@
 """A process and its inbox: the part of the world that one step at that process can read.
 
-A *cell* is a local state, the frames on their way to the process, and which peers have crashed. What a process
-can do next depends on its cell alone, and what it does changes only its own cell and puts frames into others.
-So moves are worked out once per cell, arrivals once per (cell, frames), and the search over whole worlds, which
-are tuples of cells, is table lookup.
+A *cell* is a local state, the frames on their way to the process, and which peers have crashed. What a
+process can do next depends on its cell alone, and what it does changes only its own cell and puts frames
+into others. So moves are worked out once per cell, arrivals once per (cell, frames), and the search over
+whole worlds, which are tuples of cells, is table lookup.
 
-Two reductions live here. Both concern a *no-op*: a frame whose receipt, in the local state at hand, changes
-nothing and asks for nothing.
-- *No-ops are not branched on* (where frames may arrive in any order). Whatever the world without the frame
-  can do, the world with it can do too: leave it lying. At the end what is left lying is all no-ops.
-- *Dead frames are taken away*, so that worlds merge that differ only in what is left lying. A frame is dead
-  if it is a no-op now and in every later local state. No local test can tell "in every later", so the
-  explorer assumes it of every no-op, writes down where it did, and proves it over all the local steps it has
-  explored before it believes the result (`audit`). A frame that turns out to revive is put on `revivable`, and
-  the exploration starts over. Nothing is asked of the protocol.
+*Dead frames are taken away*, so that worlds merge that differ only in what is left lying. A frame is a
+*no-op* if its receipt, in the local state at hand, changes nothing and asks for nothing; it is *dead* if it
+is a no-op now and in every later local state. No look at one state can tell "in every later", so the
+explorer assumes it of every no-op, writes down where it did, and proves it over all the local steps it has
+explored before it believes the result (`audit`). A frame that turns out to revive is put on `revivable`,
+and the exploration starts over. Nothing is asked of the protocol.
+
+It would be wrong to take away, or not to branch on, a no-op that revives: if it arrives while it is a no-op
+the run may end without its effect; if it is left lying it must have its effect before the run can end.
+
 The copy that a duplicating network keeps of a frame is dead in most protocols as soon as the frame was
-received. Then the world after is the same as without the copy but for a smaller budget, which can do no more:
-it is left out. That copies are harmless is then shown by the audit rather than by more worlds.
+received. Then the world after is the same as without the copy but for a smaller budget, which can do no
+more: it is left out. That copies are harmless is then shown by the audit rather than by more worlds.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aforesaid.explore.local import BROADCAST, EXPIRE, RECEIVE, SUSPECT, LocalGraph
+from aforesaid.explore.local import BROADCAST, EXPIRE, RECEIVE, SUSPECT, LocalGraph, LocalStep
 from aforesaid.explore.scope import Scope
 
 FREE, DUPLICATE, DROP, FIRING, CRASH = range(-1, 4)
@@ -32,21 +33,31 @@ FREE, DUPLICATE, DROP, FIRING, CRASH = range(-1, 4)
 ALWAYS = 1 << 20
 """What is owed to a process that must act before the world can end: more than any number of frames."""
 
-LOSE = "lose"
-"""What a move does that receives nothing; the rest is in `local`."""
+LOSE, CRASHES = "lose", "crash"
+"""What a move does besides the inputs of `local`."""
+
+NOTHING = LocalStep(-1, (), (), ())
+"""The local step of a move that calls no protocol."""
 
 
 @dataclass(frozen=True)
 class Reductions:
     """Which parts of the search are cut short. Each keeps every verdict; off, they show that it does."""
 
-    no_ops: bool = True
+    mappings: bool = True
+    """States that differ only in the order of mappings are one (`picture`)."""
     dead_frames: bool = True
+    """Frames that will never have an effect are taken away (here)."""
     postponing: bool = True
+    """Processes that can wait do not move (`postpone`)."""
+    prompting: bool = True
+    """Frames that need not wait are received at once (`prompt`)."""
 
 
 ALL = Reductions()
-NONE = Reductions(no_ops=False, dead_frames=False, postponing=False)
+SHORTEST = Reductions(postponing=False, prompting=False)
+"""Those that keep the length of the shortest schedule to each violation."""
+NONE = Reductions(mappings=False, dead_frames=False, postponing=False, prompting=False)
 
 
 class Cell(NamedTuple):
@@ -63,15 +74,11 @@ class Move(NamedTuple):
     """Something a process can do. It leads to another cell, and puts frames into other inboxes."""
 
     cell: int
-    sends: tuple[tuple[int, tuple[int, ...]], ...]
-    """By target, the frames."""
-    deliveries: tuple[tuple[int, int], ...]
-    failure: str
+    step: LocalStep
     cost: int
     do: str
     what: int
-    keep: bool
-    choices: tuple[int, ...]
+    keep: bool = False
 
 
 @dataclass
@@ -195,18 +202,15 @@ class Cells:
     def _frame_moves(self, row: Cell, place: int) -> Iterable[Move]:
         frame = row.inbox[place]
         rest = row.inbox[:place] + row.inbox[place + 1 :]
-        # In a queue even a no-op must be received, or lost, before the next frame can be.
-        if self.reductions.no_ops and not self.scope.fifo and self.graph.is_no_op(row.local, frame):
-            return
         received = tuple(self._steps(row, RECEIVE, frame, rest, FREE))
         yield from received
         if self.scope.duplicates_max:
-            plain = {(move.cell, move.choices) for move in received}
+            plain = {(move.cell, move.step) for move in received}
             for move in self._steps(row, RECEIVE, frame, row.inbox, DUPLICATE):
-                if not self.reductions.dead_frames or (move.cell, move.choices) not in plain:
+                if not self.reductions.dead_frames or (move.cell, move.step) not in plain:
                     yield move
         if self.scope.fifo and self.scope.drops_max:
-            yield Move(self.cell(row.local, rest, row.down), (), (), "", DROP, LOSE, frame, False, ())
+            yield Move(self.cell(row.local, rest, row.down), NOTHING, DROP, LOSE, frame)
 
     def _suspects(self, row: Cell) -> list[int]:
         """The peers that crashed and of which the process was not told yet."""
@@ -216,5 +220,4 @@ class Cells:
     def _steps(self, row: Cell, do: str, what: int, inbox: tuple[int, ...], cost: int) -> Iterable[Move]:
         for step in self.graph.step(row.local, do, what):
             cell = self.cell(step.after, inbox, row.down)
-            keep = cost == DUPLICATE
-            yield Move(cell, step.sends, step.deliveries, step.failure, cost, do, what, keep, step.choices)
+            yield Move(cell, step, cost, do, what, keep=cost == DUPLICATE)

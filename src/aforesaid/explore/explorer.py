@@ -1,23 +1,30 @@
-"""Exploring: search, audit, and search again where the audit or the wish for the shortest schedule asks for it.
+"""Exploring: search, audit, and search again where an audit, or the shortest schedule, asks for it.
 
-A search takes shortcuts on assumptions (`cells`, `postpone`); no result leaves here before they are proved
-(`audit`). Where one is wrong the search starts over without it, keeping the table of local steps, so that no
-protocol code runs twice.
+A search takes shortcuts on assumptions about the protocol (`picture`, `cells`, `postpone`, `prompt`). No
+result leaves here before they are proved (`audit`); where one is wrong, the search starts over without it.
+The table of local steps is kept, so protocol code does not run again. Assumptions are first looked at when
+little has been explored, because most that are wrong are wrong early.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from aforesaid.explore.audit import revived
-from aforesaid.explore.cells import ALL, Cells, Reductions
+from aforesaid.explore.audit import has_cycle, misrepresented, revived, unmet
+from aforesaid.explore.cells import ALL, NONE, Cells, Reductions
 from aforesaid.explore.local import LocalGraph
+from aforesaid.explore.postpone import Postponer
+from aforesaid.explore.prompt import Pair, Prompter
 from aforesaid.explore.result import Counterexample, Exploration, Progress, Pruned
 from aforesaid.explore.scope import Build, Cast, Scope, subject
 from aforesaid.explore.search import Search
+from aforesaid.explore.worlds import Worlds
 
-REVIVALS_MAX = 5
-"""After so many searches in which dead frames revived, dead frames are left where they are."""
+RESTARTS_MAX = 20
+"""After so many searches with wrong assumptions, the next makes none."""
+BAD_SHARE_MAX = 0.5
+"""If more of the frames of one kind were wrongly taken to be prompt, none of that kind is any more."""
 
 
 def explore(
@@ -32,51 +39,130 @@ def explore(
     """Explore every schedule of an algorithm within a scope, until one breaks a promise.
 
     `build` is a name from the catalog, or anything that builds protocol objects; `promises` defaults to the
-    catalog's. With `states_max` the search gives up after so many states, and its verdict is then unknown.
-    `remember_order` tells outcomes apart by the order of deliveries; it is for comparing reductions.
+    catalog's, or to causal broadcast. With `states_max` the search gives up after so many states, and its
+    verdict is then unknown; so it is after a keyboard interrupt. `remember_order` tells outcomes apart by the
+    order of deliveries; it costs states and is for comparing reductions.
     """
-    began = time.perf_counter()
-    what = subject(build, scope, promises)
-    graph = LocalGraph(Cast(scope), what.build, remember_order)
-    revivable: set[int] = set()
-    longer: Counterexample | None = None
-    restarts = 0
-    while True:
-        cells = Cells(graph, scope, reductions, revivable)
-        search = Search(what, scope, cells, states_max, progress, began)
+    return _Explorer(build, scope, promises, progress, states_max, reductions, remember_order).run()
+
+
+class _Explorer:
+    """One exploration: what has been learnt from one search for the next."""
+
+    def __init__(
+        self,
+        build: Build | str,
+        scope: Scope,
+        promises: tuple[str, ...] | None,
+        progress: Callable[[Progress], None] | None,
+        states_max: int | None,
+        reductions: Reductions,
+        remember_order: bool,
+    ) -> None:
+        self._began = time.perf_counter()
+        self._subject, self._scope = subject(build, scope, promises), scope
+        self._progress, self._states_max = progress, states_max
+        self._reductions = reductions
+        self._cast, self._remember_order = Cast(scope), remember_order
+        self._begin(frozenset())
+        self._restarts = 0
+        self._longer: Counterexample | None = None
+
+    def run(self) -> Exploration:
+        search = self._search()
+        try:
+            while not self._stands(search):
+                self._restarts += 1
+                if self._restarts == RESTARTS_MAX:
+                    self._reductions = NONE
+                    self._begin(frozenset())
+                search = self._search()
+        except KeyboardInterrupt:
+            search.exhausted = False
+        return self._result(search)
+
+    def _stands(self, search: Search) -> bool:
+        """Search; whether the result can be believed, be it that the search was cut off."""
         search.run()
-        if not (search.exhausted or search.violation or search.mistaken):
-            break
-        alive = revived(cells)
-        if alive:
-            revivable |= alive
-            if restarts >= REVIVALS_MAX:
-                reductions = replace(reductions, dead_frames=False, postponing=False)
-        elif search.mistaken:
+        if search.refuted:
+            return False
+        cut_off = not (search.exhausted or search.violation or search.mistaken)
+        return cut_off or (self._audited() and self._proved(search))
+
+    def _search(self) -> Search:
+        promises = self._subject.promises
+        self._cells = Cells(self._graph, self._scope, self._reductions, self._revivable)
+        self._postponer = self._prompter = None
+        if self._reductions.postponing:
+            self._postponer = Postponer(self._cells, promises)
+        if self._reductions.prompting:
+            self._prompter = Prompter(self._cells, promises, self._bad, self._bad_kinds)
+        worlds = Worlds(self._cells, self._postponer, self._prompter)
+        return Search(self._subject, worlds, self._states_max, self._progress, self._audited, self._began)
+
+    def _audited(self) -> bool:
+        """Whether nothing is known to be wrong with what the search assumes; if not, learn from it."""
+        disordered = misrepresented(self._graph)
+        if disordered:
+            self._begin(self._graph.ordered | disordered)
+            return False
+        bad = self._prompter.hasty() if self._prompter else set()
+        alive = revived(self._cells)
+        self._revivable |= alive
+        self._bad |= bad
+        if self._prompter and bad:
+            kinds = Counter(self._graph.frames[frame].kind for _, frame in self._prompter.roots)
+            failed = Counter(self._graph.frames[frame].kind for _, frame in self._prompter.roots & bad)
+            self._bad_kinds |= {kind for kind in failed if failed[kind] > BAD_SHARE_MAX * kinds[kind]}
+        return not (alive or bad)
+
+    def _proved(self, search: Search) -> bool:
+        """Whether the result stands; if not, the next search does without what keeps it from standing."""
+        if search.mistaken:
             raise RuntimeError(f"what the search saw does not happen when run again: {search.mistaken}")
-        elif search.postponed and (search.violation or search.unsure()):
-            # Postponing has served: it has found that there is a violation. Now the shortest.
-            longer = search.violation and replace(search.violation, shortest=False)
-            reductions = replace(reductions, postponing=False)
-        else:
-            break
-        restarts += 1
-    taken_away = sum(map(len, cells.taken_away.values()))
-    return Exploration(
-        algorithm=what.name,
-        scope=scope,
-        promises=what.promises,
-        complete=search.exhausted or search.violation is not None,
-        states=len(search.came_from),
-        transitions=search.transitions,
-        depth=search.depth,
-        local_states=len({cells.local_of[cell] for world in search.came_from for cell in world[:-1]}),
-        ends=len(search.outcomes),
-        cut=search.cut,
-        seconds=time.perf_counter() - began,
-        pruned=Pruned(taken_away, search.postponed, restarts),
-        violation=search.violation or longer,
-        outcomes=frozenset(search.outcomes),
-    )
+        if not (self._postponed or self._prompted):
+            return True
+        obligations = self._postponer.obligations if self._postponer else ()
+        if not search.violation and not unmet(self._cells, obligations) and not has_cycle(self._graph):
+            return True
+        # A violation is one, but need not be the shortest.
+        self._longer = search.violation and replace(search.violation, shortest=False)
+        self._reductions = replace(self._reductions, postponing=False, prompting=False)
+        return False
 
+    def _begin(self, ordered: frozenset[str]) -> None:
+        """A new graph; what was learnt was about numbers of states and frames of the old one."""
+        in_order = not self._reductions.mappings
+        self._graph = LocalGraph(self._cast, self._subject.build, self._remember_order, ordered, in_order)
+        self._revivable: set[int] = set()
+        self._bad: set[Pair] = set()
+        self._bad_kinds: set[str] = set()
 
+    @property
+    def _postponed(self) -> int:
+        return self._postponer.postponed if self._postponer else 0
+
+    @property
+    def _prompted(self) -> int:
+        return self._prompter.prompted if self._prompter else 0
+
+    def _result(self, search: Search) -> Exploration:
+        local_of = self._cells.local_of
+        taken_away = sum(map(len, self._cells.taken_away.values()))
+        violation = search.violation or self._longer
+        return Exploration(
+            algorithm=self._subject.name,
+            scope=self._scope,
+            promises=self._subject.promises,
+            complete=search.exhausted or violation is not None,
+            states=len(search.came_from),
+            transitions=search.transitions,
+            depth=search.depth,
+            local_states=len({local_of[cell] for world in search.came_from for cell in world[:-1]}),
+            ends=len(search.outcomes),
+            cut=search.cut,
+            seconds=time.perf_counter() - self._began,
+            pruned=Pruned(taken_away, self._postponed, self._prompted, self._restarts),
+            violation=violation,
+            outcomes=frozenset(search.outcomes),
+        )

@@ -1,23 +1,25 @@
 """The states a single process can be in, and what takes it from one to the next.
 
-A *local state* is everything of one process that can matter later: the protocol object (by its picture,
-`core.freeze`), the timers it has armed, whom it was told is down, and what the judgement needs: which messages
-it has delivered, and the causal past of each message it has sent. The order of past deliveries is not part of
-it: a wrong order is seen at the very delivery that makes it wrong (see `guard`), so two histories that agree
-on the set have the same future.
+A *local state* is everything of one process that can matter later: the protocol object (by its `picture`),
+the timers it has armed, whom it was told is down, and what the judgement needs: which messages it has
+delivered and called stable, and the causal past of each message it has sent. The order of past deliveries
+is not part of it: a wrong order is seen at the very delivery that makes it wrong (see `guard`), so two
+histories that agree on the set have the same future.
 
-Everything is numbered once (hash-consing): local states, frames, timers. A protocol runs once for each distinct
-(local state, input), on a clone; all else is table lookup. Numbers stand for whole values that are compared by
-equality, so no collision of hashes can make two states one.
+Everything is numbered once (hash-consing): local states, frames, timers. A protocol runs once for each
+distinct (local state, input), on a clone; all else is table lookup. Numbers stand for whole values that are
+compared by equality, so no collision of hashes can make two states one.
 """
 
 import pickle
-from collections.abc import Hashable, Iterable
+from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from aforesaid.core import Message, Timer, freeze
 from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
+from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
 
@@ -32,6 +34,10 @@ class Frame(NamedTuple):
     target: int
     message: Message
 
+    @property
+    def kind(self) -> str:
+        return type(self.message).__name__
+
 
 class Local(NamedTuple):
     """One local state."""
@@ -43,6 +49,8 @@ class Local(NamedTuple):
     """The set of messages delivered."""
     pasts: tuple[int, ...]
     """For each message sent so far, the set of messages delivered or sent before it."""
+    stable: int
+    """The set of messages it has called stable."""
     armed: frozenset[int]
     suspected: int
     """The set of peers it was told are down."""
@@ -62,8 +70,10 @@ class LocalStep(NamedTuple):
     """By target, the frames, in order."""
     deliveries: tuple[tuple[int, int], ...]
     """Each message delivered, with the set of those delivered before it."""
-    choices: tuple[int, ...]
-    failure: str
+    stable_calls: tuple[tuple[int, bool], ...]
+    """Each message called stable, and whether it was not called so before and delivered here before."""
+    choices: tuple[int, ...] = ()
+    failure: str = ""
 
     @property
     def sent(self) -> list[int]:
@@ -79,10 +89,20 @@ class LocalGraph:
     build: Build
     remember_order: bool = False
     """True: tell histories with different orders of delivery apart. It costs states and is for tests."""
+    ordered: frozenset[str] = frozenset()
+    """The attributes in which the order of mappings counts (see `picture`)."""
+    in_order: bool = False
+    """True: it counts everywhere."""
     rows: list[Local] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
     steps: dict[tuple[int, str, int], tuple[LocalStep, ...]] = field(default_factory=dict)
+    inputs: list[list[tuple[str, int]]] = field(default_factory=list)
+    """By local state, every input whose effect on it is known."""
+    representations: dict[int, dict[Hashable, bytes]] = field(default_factory=dict)
+    """By local state, the protocol objects, pickled, that differ in the order of mappings only."""
+    looked_at: dict[tuple[int, bytes], int] = field(default_factory=lambda: defaultdict(int))
+    """By representation, how many of the state's inputs have been found to do the same to it."""
     _no_ops: dict[tuple[int, int], bool] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
     _number_of_pickled: dict[Local, int] = field(default_factory=dict)
@@ -93,7 +113,7 @@ class LocalGraph:
         """The local state in which a process begins."""
         names = self.cast.names
         machine = self.build(Setup(names[process], names))
-        return self._numbered(Local(process, b"-", 0, (), frozenset(), 0, ()), machine)
+        return self._numbered(Local(process, b"-", 0, (), 0, frozenset(), 0, ()), machine)
 
     def crashed(self, local: int) -> int:
         """The local state after a crash: what was sent and delivered remains to be judged."""
@@ -109,8 +129,21 @@ class LocalGraph:
         key = (local, do, what)
         steps = self.steps.get(key)
         if steps is None:
-            steps = self.steps[key] = tuple(self._step(local, do, what))
+            steps = self.steps[key] = self.run(local, do, what, self.rows[local].machine)
+            self.inputs[local].append((do, what))
         return steps
+
+    def run(self, local: int, do: str, what: int, pickled: bytes) -> tuple[LocalStep, ...]:
+        """Run the protocol on a clone of one representation of a state, once for each way of choosing."""
+        steps: list[LocalStep] = []
+        answers: tuple[int, ...] | None = ()
+        while answers is not None:
+            machine = pickle.loads(pickled)
+            process = self.cast.names[self.rows[local].process]
+            deed = perform(self.cast, process, machine, self._input(local, do, what), answers)
+            steps.append(self._after(local, do, what, machine, deed))
+            answers = deed.next_answers()
+        return tuple(steps)
 
     def is_no_op(self, local: int, frame: int) -> bool:
         """Receiving the frame in this state changes nothing and asks for nothing."""
@@ -122,17 +155,9 @@ class LocalGraph:
 
     def _changes_nothing(self, local: int, frame: int) -> bool:
         steps = self.step(local, RECEIVE, frame)
-        after, sends, deliveries, _, failure = steps[0]
-        return after == local and len(steps) == 1 and not (sends or deliveries or failure)
-
-    def _step(self, local: int, do: str, what: int) -> Iterable[LocalStep]:
-        answers: tuple[int, ...] | None = ()
-        while answers is not None:
-            machine = pickle.loads(self.rows[local].machine)
-            process = self.cast.names[self.rows[local].process]
-            deed = perform(self.cast, process, machine, self._input(local, do, what), answers)
-            yield self._after(local, do, what, machine, deed)
-            answers = deed.next_answers()
+        after, sends, deliveries, stable_calls, _, failure = steps[0]
+        effects = sends or deliveries or stable_calls or failure
+        return after == local and len(steps) == 1 and not effects
 
     def _input(self, local: int, do: str, what: int) -> Input:
         row = self.rows[local]
@@ -159,19 +184,25 @@ class LocalGraph:
             row = row._replace(suspected=row.suspected | 1 << what)
         for arms, timer in deed.timers:
             (armed.add if arms else armed.discard)(self._timer(timer))
-        delivered, log, deliveries, failure = row.delivered, list(row.log), [], deed.failure
-        for message_id, payload in deed.delivered:
-            message, misnamed = identified(self.cast, self.cast.names[row.process], message_id, payload)
-            deliveries.append((message, delivered))
+        delivered, stable, log, failure = row.delivered, row.stable, list(row.log), deed.failure
+        deliveries, stable_calls = [], []
+        for told in deed.told:
+            message, misnamed = identified(self.cast, self.cast.names[row.process], told)
             failure = failure or misnamed
-            if message != UNKNOWN:
-                delivered |= 1 << message
+            bit = 1 << message if message != UNKNOWN else 0
+            if told.stable:
+                stable_calls.append((message, bool(bit & delivered & ~stable)))
+                stable |= bit
+            else:
+                deliveries.append((message, delivered))
+                delivered |= bit
                 log.append(message)
-        row = row._replace(delivered=delivered, armed=frozenset(armed))
+        row = row._replace(delivered=delivered, stable=stable, armed=frozenset(armed))
         if self.remember_order:
             row = row._replace(log=tuple(log))
         sends = () if failure else self._sends(row.process, deed)
-        return LocalStep(self._numbered(row, machine), sends, tuple(deliveries), deed.choices, failure)
+        after = self._numbered(row, machine)
+        return LocalStep(after, sends, tuple(deliveries), tuple(stable_calls), deed.choices, failure)
 
     def _sends(self, process: int, deed: Deed) -> tuple[tuple[int, tuple[int, ...]], ...]:
         by_target: dict[int, list[int]] = {}
@@ -184,14 +215,20 @@ class LocalGraph:
         # Equal bytes are equal states and cheap to compare; only bytes not seen before need a picture.
         number = self._number_of_pickled.get(row)
         if number is None:
-            number = self._numbered_as((freeze(machine), row._replace(machine=b"-")), row)
+            number = self._numbered_as(
+                (picture(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
+            )
             self._number_of_pickled[row] = number
+            self.representations.setdefault(number, {}).setdefault(
+                picture(machine, self.ordered, True), row.machine
+            )
         return number
 
     def _numbered_as(self, key: Hashable, row: Local) -> int:
         number = self._number_of.setdefault(key, len(self.rows))
         if number == len(self.rows):
             self.rows.append(row)
+            self.inputs.append([])
         return number
 
     def _frame(self, source: int, target: str, message: Message) -> int:

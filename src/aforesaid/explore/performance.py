@@ -1,10 +1,10 @@
 """One call into a protocol object, and everything it asked for.
 
-The explorer and the replay both run the shipped objects through `perform`, so that they cannot differ in what
-a call means. Two contracts of the port are checked here, because the checker, which sees only a trace, cannot:
-a protocol never raises, and it delivers under a message's id what was said under that id. A message is known
-by what was said: an algorithm that makes up the ids it delivers (by counting, say) must not hide a swapped
-order behind swapped names.
+The explorer and the replay both run the shipped objects through `perform`, so that they cannot differ in
+what a call means. Two contracts of the port are checked here, because the checker, which sees only a trace,
+cannot: a protocol never raises, and it delivers under a message's id what was said under that id. A message
+is known by what was said: an algorithm that makes up the ids it delivers (by counting, say) must not hide a
+swapped order behind swapped names.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from aforesaid.explore.schedule import shown
 from aforesaid.explore.scope import Cast
 
 NOW: Nanoseconds = 0
-"""Time is abstract: a timer may fire at any moment, so deadlines carry no information and must not be state."""
+"""Time is abstract: a timer may fire at any moment, so deadlines tell nothing and must not be state."""
 
 UNKNOWN = -1
 """The number of a message that nobody can have said."""
@@ -31,6 +31,14 @@ class Input(NamedTuple):
     """The number of the message to broadcast, the frame's message, or the timer."""
 
 
+class Told(NamedTuple):
+    """A delivery, or that a message is stable."""
+
+    message_id: MessageId
+    payload: Payload = None
+    stable: bool = False
+
+
 @dataclass
 class Deed:
     """What one call asked for; it is the effects sink of that call."""
@@ -38,7 +46,8 @@ class Deed:
     answers: Sequence[int]
     """What `choose` answers, in order; 0 after the last."""
     sends: list[tuple[Process, Message]] = field(default_factory=list)
-    delivered: list[tuple[MessageId, Payload]] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    """What the application was told, in order."""
     timers: list[tuple[bool, Timer]] = field(default_factory=list)
     """Armed (True) and disarmed, in order."""
     asked: list[int] = field(default_factory=list)
@@ -50,10 +59,10 @@ class Deed:
         self.sends.extend((target, message) for target in targets)
 
     def deliver(self, message_id: MessageId, payload: Payload) -> None:
-        self.delivered.append((message_id, payload))
+        self.told.append(Told(message_id, payload))
 
     def stable(self, message_id: MessageId) -> None:
-        """Nothing here depends on it."""
+        self.told.append(Told(message_id, stable=True))
 
     def admit(self, peer: Process) -> None:
         """Nobody joins in a scope."""
@@ -109,10 +118,11 @@ def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: S
     return deed
 
 
-def identified(cast: Cast, process: Process, message_id: MessageId, payload: Payload) -> tuple[int, str]:
-    """Which message a delivery is, by what was said, and how it was misnamed, if it was."""
-    said = cast.said.get(payload, UNKNOWN) if isinstance(payload, str) else UNKNOWN
+def identified(cast: Cast, process: Process, told: Told) -> tuple[int, str]:
+    """Which message is meant, of a delivery by what was said; and how a delivery was misnamed, if it was."""
+    message_id, payload, stable = told
     named = cast.number_of.get(message_id, UNKNOWN)
-    if said == named:
-        return said, ""
+    said = cast.said.get(payload, UNKNOWN) if isinstance(payload, str) else UNKNOWN
+    if stable or said == named:
+        return named, ""
     return said, f"{process} delivered {payload} under the name {message_id}"

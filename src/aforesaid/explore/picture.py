@@ -1,50 +1,57 @@
-"""Pictures of protocol objects, in which the order of a mapping counts only where it has been seen to matter.
+"""Pictures of protocol objects, in which the order of a mapping counts only where it is known to matter.
 
-In Python a mapping has an order, its insertion order, and a protocol may depend on it: a causal past kept as a
-dictionary does. More often it is an accident of arrival and means nothing, and to tell states apart by it would
-multiply them. So the explorer first takes no order of mappings to matter, as `core.freeze` does, keeps every
-state that differs from its equals in such an order as another *representation*, and proves afterwards that
-all representations behave alike (`audit`). If not, the attributes that differ are named here, `Class.attribute`,
-their order counts from then on, and the exploration starts over.
+In Python a mapping has an order, that of insertion, and a protocol may depend on it: a causal past kept in
+a dictionary does. More often the order is an accident of arrival and means nothing, and to tell states
+apart by it would multiply them. So the explorer first assumes, as `core.freeze` does, that it never
+matters. States that are equal but for it are one state with several *representations*; it keeps them all,
+and proves at the end that they behave alike (`audit.misrepresented`). Where they do not, the attributes
+that differ are named (`Class.attribute`), their order counts from then on, and the exploration starts over.
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Set
+from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Any
 
 from aforesaid.core import freeze
 
-ATOMS = (str, int, float, bool, bytes, type(None))
+_ATOMS = (str, int, float, bool, bytes, type(None))
 
 
 def picture(value: Any, ordered: Set[str], in_order: bool = False) -> Hashable:
-    """A hashable picture; mappings in the attributes named, or everywhere if `in_order`, with their order."""
-    if isinstance(value, ATOMS):
+    """A hashable picture: mappings with their order in the attributes named, or everywhere if `in_order`."""
+    if isinstance(value, _ATOMS):
         return value
     if isinstance(value, dict):
         items = ((picture(k, ordered, in_order), picture(v, ordered, in_order)) for k, v in value.items())
         return ("dict", *items) if in_order else ("dict", frozenset(items))
-    if isinstance(value, tuple | list | deque):
-        kind = type(value).__name__ if isinstance(value, tuple) else "list"
-        return (kind, *(picture(item, ordered, in_order) for item in value))
-    if not hasattr(value, "__dict__") or hasattr(value, "frozen"):
-        # Containers of ours have no order that matters; `freeze` knows all that is left.
-        return freeze(value)
+    if isinstance(value, tuple):
+        return (type(value).__name__, *(picture(item, ordered, in_order) for item in value))
+    if isinstance(value, list | deque):
+        return ("list", *(picture(item, ordered, in_order) for item in value))
     kind = type(value).__name__
-    return (kind, *(_attribute(kind, name, item, ordered, in_order) for name, item in sorted(vars(value).items())))
-
-
-def _attribute(kind: str, name: str, item: Any, ordered: Set[str], in_order: bool) -> Hashable:
-    return name, picture(item, ordered, in_order or f"{kind}.{name}" in ordered)
+    if hasattr(value, "frozen"):
+        # It paints itself, and equal contents give equal pictures.
+        return kind, freeze(value.frozen())
+    attributes = _attributes(value)
+    if not attributes:
+        return freeze(value)
+    return (
+        kind,
+        *((name, picture(v, ordered, in_order or f"{kind}.{name}" in ordered)) for name, v in attributes),
+    )
 
 
 def differing(one: Any, other: Any) -> Iterator[str]:
-    """The attributes, `Class.attribute`, in which two objects differ by the order of a mapping."""
-    kind = type(one).__name__
-    for name, item in vars(one).items():
-        counterpart = getattr(other, name)
-        if picture(item, frozenset(), True) != picture(counterpart, frozenset(), True):
-            if hasattr(item, "__dict__"):
-                yield from differing(item, counterpart)
-            else:
-                yield f"{kind}.{name}"
+    """The attributes, as `Class.attribute`, in which two equal objects differ by the order of a mapping."""
+    others = dict(_attributes(other))
+    for name, value in _attributes(one):
+        if picture(value, frozenset(), in_order=True) != picture(others[name], frozenset(), in_order=True):
+            nested = list(differing(value, others[name]))
+            yield from nested or (f"{type(one).__name__}.{name}",)
+
+
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    slots: Iterable[str] = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    found.update(getattr(value, "__dict__", {}))
+    return sorted(found.items())

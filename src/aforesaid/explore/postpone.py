@@ -1,36 +1,42 @@
 """Which processes need to move now, and which can wait: persistent sets of processes.
 
-Steps at different processes commute: each changes its own cell and adds frames to others. A set P of processes
-may therefore move first, and all others be postponed, if nothing the others do meanwhile can matter to P
-(Godefroid 1996, chapter 4: the moves of P are a persistent set). Worlds in which the others had run ahead are
-never visited. Unlike sleep sets, which spare transitions but no states, this spares states, and a transition
-here is a few table lookups.
+Steps at different processes commute: each changes its own cell and adds frames to others. A set P of
+processes may therefore move first, and all others be postponed, if nothing the others do meanwhile can
+matter to P (Godefroid 1996, chapter 4: the moves of P are a persistent set). Worlds in which the others had
+run ahead are never visited. Unlike sleep sets, which spare transitions but no states, this spares states,
+and a transition here is a few table lookups.
 
 Two shapes of P are tried:
 - the processes that still have something to broadcast. One that has said its last word influences others
   through relays only, and relays tell them nothing new: so its own receipts can wait until all have spoken;
 - when all have spoken, one process after the other: their last receipts multiply no more, they add up.
 
-What "can matter to P" means. Let the others D run on alone, on what is in their inboxes. A frame g that some
-y of D sends meanwhile to x of P is *redundant* if, in the local state of x at hand, it is dead, or it has a
-*twin* f that x can receive now: receiving f or g leads to the same local state with the same deliveries, both are
-dead in that state, and what x sends differs only in frames to y which are dead at y once y has sent g.
-If all such g are redundant, the moves of P suffice. Proof: take any run and its first step a at a process x of
-P. The steps before it are all of D and touch neither the cell of x nor, but for g, its inbox. If a receives a g,
-receive its twin instead; the two worlds after differ in dead frames only. Now a commutes to the front. If the
-run has no step at P then it does not end, since P has a move which stays possible. By induction on the
-length every run to an end has an explored run with the same local states, deliveries and end.
-For several postponed processes, "alone" must mean each on its own: so the frames they send to each other must
-be redundant too, in every cell that the receiver can reach alone (`_redundant_throughout`).
+What "can matter to P" means. Let the others D run on alone, on what is in their inboxes. A frame g that
+some y of D sends meanwhile to x of P is *redundant* if, in the local state of x at hand, it is dead, or it
+has a *twin* f that x can receive now: receiving f or g leads to the same local state with the same
+deliveries, both are dead in that state, and what x sends differs only in frames to y which are dead at y
+once y has sent g.
+
+If all such g are redundant, the moves of P suffice. Proof: take any run and its first step a at a process x
+of P. The steps before it are all of D and touch neither the cell of x nor, but for g, its inbox. If a
+receives a g, receive its twin instead; the two worlds after differ in dead frames only. Now a commutes to
+the front. If the run has no step at P then it does not end, since P has a move which stays possible. By
+induction on the length every run to an end has an explored run with the same local states, deliveries and
+end.
+
+For several postponed processes, "alone" must mean each on its own: so the frames they send to each other
+must be redundant too, in every cell that the receiver can reach alone (`_is_redundant_throughout`).
 
 What the argument needs besides, and where it is seen to:
 - dead frames stay dead, and frames to y are dead where y has sent g: proved at the end by `audit`;
 - no step of P can go on for ever without the others: the local steps have no cycle, `audit` again;
+- no process of D may call a message stable meanwhile, if stability is promised: that others have delivered
+  it by then would be judged too late;
 - no budget is shared by P and D, and nothing may be lost: else nobody is postponed. With any duplicate,
   crash or timer left to spend, or a frame of a crashed process on its way, every process moves.
-Ends, verdicts and reachable local states are the same; the first violation met need not be the shortest,
-so that is then searched for without postponing. One violation is beyond it: a protocol that delivers, unheard, a
-message by guessing id and payload before its origin has spoken may be seen only after the origin did.
+Ends, verdicts and reachable local states are the same; the first violation met need not be the shortest, so
+that is then searched for without postponing. One violation is beyond it: a protocol that delivers, unheard,
+a message by guessing id and payload before its origin has spoken may be seen only after the origin did.
 """
 
 from collections.abc import Sequence
@@ -45,22 +51,22 @@ class Postponer:
     """Decides, world by world, who moves."""
 
     cells: Cells
-    calm: int
-    """The number of the budget of which nothing is left to spend."""
+    promises: tuple[str, ...] = ()
     obligations: set[tuple[int, int]] = field(default_factory=set)
     """Pairs (g, h): whoever has sent g must find h dead. `audit` proves it."""
     postponed: int = 0
     """In how many worlds somebody was postponed who could have moved."""
+    _calls_alone: dict[int, bool] = field(default_factory=dict)
     _sent_alone: dict[int, frozenset[int]] = field(default_factory=dict)
     _redundant: dict[tuple[int, int], bool] = field(default_factory=dict)
     _throughout: dict[tuple[int, int], bool] = field(default_factory=dict)
     _quiet: dict[tuple[int, int, bool], bool] = field(default_factory=dict)
 
     def movers(self, world: tuple[int, ...]) -> Sequence[int]:
-        """The processes whose moves suffice in this world."""
+        """The processes whose moves suffice, in a world in which nothing is left to spend."""
         cells = self.cells
         everyone = range(len(world) - 1)
-        if world[-1] != self.calm or any(cells.lossy[world[process]] for process in everyone):
+        if any(cells.lossy[world[process]] for process in everyone):
             return everyone
         able = [process for process in everyone if cells.moves(world[process])]
         speaking = [p for p in able if cells.graph.may_broadcast(cells.local_of[world[p]])]
@@ -75,6 +81,8 @@ class Postponer:
     def _others_do_not_matter(
         self, world: tuple[int, ...], first: Sequence[int], able: Sequence[int]
     ) -> bool:
+        if "stability" in self.promises and any(self._calls(world[y]) for y in able if y not in first):
+            return False
         return all(
             self._is_quiet(world[x], world[y], x not in first)
             for y in able
@@ -98,6 +106,16 @@ class Postponer:
             )
         return quiet
 
+    def _calls(self, cell: int) -> bool:
+        """Whether the process can call something stable on what is in its inbox."""
+        calls = self._calls_alone.get(cell)
+        if calls is None:
+            moves = [move for move in self.cells.moves(cell) if move.cost == FREE]
+            calls = self._calls_alone[cell] = any(
+                move.step.stable_calls or self._calls(move.cell) for move in moves
+            )
+        return calls
+
     def _frames_sent_alone(self, cell: int) -> frozenset[int]:
         """Every frame the process can send on what is in its inbox. Each move uses up input, so this ends."""
         found = self._sent_alone.get(cell)
@@ -105,7 +123,7 @@ class Postponer:
             frames: set[int] = set()
             for move in self.cells.moves(cell):
                 if move.cost == FREE:
-                    frames.update(frame for _, sent in move.sends for frame in sent)
+                    frames.update(move.step.sent)
                     frames |= self._frames_sent_alone(move.cell)
             found = self._sent_alone[cell] = frozenset(frames)
         return found
@@ -139,13 +157,16 @@ class Postponer:
         after = ours[0].after
         if after != theirs[0].after or ours[0].deliveries != theirs[0].deliveries:
             return False
-        sent, sent_instead = set(ours[0].sent), set(theirs[0].sent)
-        if len(sent) < len(ours[0].sent) or len(sent_instead) < len(theirs[0].sent):
+        if ours[0].stable_calls != theirs[0].stable_calls:
+            return False
+        sent, sent_instead = ours[0].sent, theirs[0].sent
+        extras = set(sent) ^ set(sent_instead)
+        if [f for f in sent if f not in extras] != [f for f in sent_instead if f not in extras]:
             return False
         sender = graph.frames[frame].source
-        if any(graph.frames[extra].target != sender for extra in sent ^ sent_instead):
+        if any(graph.frames[extra].target != sender for extra in extras):
             return False
         if not (cells.is_dead(after, twin) and cells.is_dead(after, frame)):
             return False
-        self.obligations.update((frame, extra) for extra in sent ^ sent_instead)
+        self.obligations.update((frame, extra) for extra in extras)
         return True

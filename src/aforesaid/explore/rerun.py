@@ -1,8 +1,8 @@
 """A schedule run again, on live protocol objects, with the tracer that every host uses.
 
-Nothing here is numbered, merged or pruned: frames lie in a list, objects change in place. So a rerun is also
-the explorer's cross-examination. What it found by table lookup must happen again here, and the checker, which
-reads only the trace, must see the same violation.
+Nothing here is numbered, merged or pruned: frames lie in a list, objects change in place. So a rerun is
+also the explorer's cross-examination. What it found by table lookup must happen again here, and the
+checker, which reads only the trace, must see the same violation.
 
 A run is *drained* if nothing is owed any more: all have said their part, no timer is armed, every survivor
 knows of every crash, and what still lies in the network would have no effect. Only then may the checker
@@ -18,6 +18,7 @@ from typing import Any
 from aforesaid import __version__
 from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze
 from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
+from aforesaid.explore.result import Outcome
 from aforesaid.explore.schedule import Step, shown
 from aforesaid.explore.scope import Build, Cast, Scope, Subject, subject
 from aforesaid.protocols.catalog import Setup
@@ -39,6 +40,10 @@ class Seat:
     machine: Any
     index: int
     said: int = 0
+    log: list[int] = field(default_factory=list)
+    """What it delivered, by number."""
+    stable: int = 0
+    """The set of messages it called stable."""
     up: bool = True
     timers: dict[Any, Timer] = field(default_factory=dict)
     """Armed timers, by their picture."""
@@ -97,14 +102,30 @@ class Rerun:
             if seat.up
         )
 
+    def outcome(self, remember_order: bool) -> Outcome:
+        """What has come of it, as the search sees it."""
+        return tuple(
+            (
+                seat.said,
+                sum(1 << message for message in set(seat.log) - {UNKNOWN}),
+                seat.stable,
+                tuple(seat.log) if remember_order else (),
+                not seat.up,
+            )
+            for seat in self._seats.values()
+        )
+
     def _seat(self, name: Process) -> Seat:
         machine = self.subject.build(Setup(name, self.cast.names))
         return Seat(name, machine, self._tracer.began(name, 0, 0))
 
     def _perform(self, step: Step, now: int) -> None:
-        seat = self._seats.get(step.process)
-        if seat is None or not seat.up:
-            raise Misuse(f"there is no process {step.process}" if seat is None else f"{seat.name} is down")
+        for name in filter(None, (step.process, step.peer)):
+            if name not in self._seats:
+                raise Misuse(f"there is no process {name}")
+        seat = self._seats[step.process]
+        if not seat.up:
+            raise Misuse(f"{seat.name} is down")
         match step.do:
             case "lose":
                 self._taken(step, keep=False)
@@ -142,10 +163,15 @@ class Rerun:
                 raise Misuse(f"{seat.name} has not armed {step.what}")
 
     def _apply(self, seat: Seat, deed: Deed, now: int) -> None:
-        for message_id, payload in deed.delivered:
-            message, misnamed = identified(self.cast, seat.name, message_id, payload)
-            named = message_id if message == UNKNOWN else self.cast.message_ids[message]
-            self._tracer.delivered(seat.index, named, now)
+        for told in deed.told:
+            message, misnamed = identified(self.cast, seat.name, told)
+            named = told.message_id if message == UNKNOWN else self.cast.message_ids[message]
+            if told.stable:
+                self._tracer.stable(seat.index, named, now)
+                seat.stable |= 1 << message if message != UNKNOWN else 0
+            else:
+                self._tracer.delivered(seat.index, named, now)
+                seat.log.append(message)
             self.failure = self.failure or misnamed
         self.failure = deed.failure or self.failure
         for arms, timer in deed.timers:
@@ -177,5 +203,5 @@ class Rerun:
     def _has_no_effect(self, seat: Seat, source: Process, message: Message) -> bool:
         machine = copy.deepcopy(seat.machine)
         deed = perform(self.cast, seat.name, machine, Input("receive", source, message))
-        asked = deed.sends or deed.delivered or deed.timers or deed.asked or deed.failure
+        asked = deed.sends or deed.told or deed.timers or deed.asked or deed.failure
         return not asked and freeze(machine) == freeze(seat.machine)

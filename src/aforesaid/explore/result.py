@@ -1,11 +1,16 @@
 """What an exploration comes to: a verdict, the figures, and for a violation the schedule that shows it."""
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from aforesaid.check import Report, Violation
 from aforesaid.explore.schedule import Schedule, Step
 from aforesaid.explore.scope import Scope
 from aforesaid.trace import MemoryTrace
+
+Outcome: TypeAlias = tuple[tuple[int, int, int, tuple[int, ...], bool], ...]
+"""Of each process: how much it said, the sets of what it delivered and called stable, the order of its
+deliveries where orders are remembered, and whether it crashed."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Pruned:
     """Distinct pairs of a local state and a frame taken away there."""
     postponed: int = 0
     """States in which some process that could have moved was postponed."""
+    prompted: int = 0
+    """States in which the receipt of one frame was the only move looked at."""
     restarts: int = 0
     """Searches begun anew because an audit found an assumption wrong, or to find the shortest schedule."""
 
@@ -84,12 +91,11 @@ class Exploration:
     ends: int
     """How many different outcomes, at possible ends, the checker judged."""
     cut: int
-    """States without a move that are no end: a timer was due and no firing was left. Liveness is open there."""
+    """States without a move that are no end: a timer is due, no firing is left. Liveness is open there."""
     seconds: float
     pruned: Pruned = Pruned()
     violation: Counterexample | None = None
-    outcomes: frozenset[tuple[object, ...]] = field(default=frozenset(), repr=False)
-    """The outcomes themselves: for each process, what it had sent and delivered, and whether it had crashed."""
+    outcomes: frozenset[Outcome] = field(default=frozenset(), repr=False)
 
     @property
     def verdict(self) -> str:

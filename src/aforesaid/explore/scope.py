@@ -1,14 +1,15 @@
 """How large a world is explored: who takes part, how much each says, and what may go wrong.
 
 Everything the explorer enumerates is bounded here, by name. Within these bounds nothing is sampled: every
-order of events is covered. A `Cast` is a scope spelled out: the names, and a number for each message, so that
-a set of messages is an integer (bit i stands for message i).
+order of events is covered. A `Cast` is a scope spelled out: the names, and a number for each message, so
+that a set of messages is an integer (bit i stands for message i).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
+from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
@@ -98,7 +99,7 @@ class Cast:
         self.own_masks = tuple(
             ((1 << count) - 1) << first for count, first in zip(self.counts, self.firsts, strict=True)
         )
-        # What is said is the message's own name, so that a delivery tells what was said, whatever it is called.
+        # What is said is the message's own name: so a delivery tells which it is, whatever it is called.
         self.said = {str(message_id): number for number, message_id in enumerate(self.message_ids)}
 
 
@@ -113,8 +114,13 @@ class Subject:
 
 def subject(build: Build | str, scope: Scope, promises: tuple[str, ...] | None) -> "Subject":
     """What is explored: a name from the catalog, or anything that builds a protocol object."""
+    for name in promises or ():
+        if name not in PROPERTIES:
+            raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
     if isinstance(build, str):
         entry = algorithm(build)
+        if entry.addressed:
+            raise Misuse(f"{entry.name} sends to chosen receivers; the explorer explores broadcasts")
         name, builder, promised = entry.name, entry.build, entry.promises
     else:
         name, builder, promised = getattr(build, "__name__", type(build).__name__), build, CAUSAL

@@ -1,0 +1,167 @@
+"""The reductions keep every outcome, order and verdict: compared with the unreduced search."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from aforesaid.explore import ALL, NONE, Exploration, Reductions, Scope, explore
+from aforesaid.explore import explorer as explorer_module
+from aforesaid.explore.postpone import Postponer
+from aforesaid.explore.prompt import Prompter
+from model import broken
+from model.chaotic import chaotic
+
+ONE_BY_ONE = (
+    ALL,
+    Reductions(postponing=False, prompting=False),
+    Reductions(prompting=False),
+    Reductions(postponing=False),
+    Reductions(dead_frames=False),
+)
+
+TINY = {
+    "two": Scope(2, 1),
+    "two and one": Scope(2, (2, 1)),
+    "three, one speaks": Scope(3, (1, 0, 0)),
+    "crash": Scope(2, 1, crashes_max=1),
+    "duplicate": Scope(2, 1, duplicates_max=1),
+    "drop": Scope(2, 1, drops_max=1),
+    "queues": Scope(2, (2, 1), fifo=True),
+    "queues, three": Scope(3, (1, 0, 0), fifo=True),
+    "queues, drop": Scope(2, 1, fifo=True, drops_max=1),
+    "queues, crash": Scope(2, 1, fifo=True, crashes_max=1),
+}
+
+STATES_MAX = 2_000
+"""Chaotic protocols that go on for longer than this, unreduced, are left out."""
+
+SHIPPED = [
+    ("waiting", Scope(3, 1)),
+    ("waiting", Scope(3, 1, fifo=True)),
+    ("waiting", Scope(2, 2, duplicates_max=1)),
+    ("waiting", Scope(3, (1, 1, 0), crashes_max=1)),
+    ("waiting", Scope(3, (1, 0, 0), crashes_max=2)),
+    ("reliable", Scope(3, (1, 1, 0))),
+    ("no_waiting", Scope(3, (1, 1, 0))),
+    ("no_waiting", Scope(2, (2, 2))),
+    ("uniform", Scope(2, (2, 1))),
+    ("uniform", Scope(3, (1, 0, 0), crashes_max=1)),
+    ("no_waiting_gc", Scope(2, (2, 1))),
+    ("no_waiting_gc", Scope(2, 1, crashes_max=1)),
+    ("newtop", Scope(2, 1, fifo=True, timer_firings_max=2)),
+    ("waiting", Scope(2, 1, perfect_links=True, drops_max=1, duplicates_max=1, timer_firings_max=2)),
+    (broken.impatient, Scope(2, 2)),
+    (broken.one_pass, Scope(2, (3, 0))),
+    (broken.past_as_set, Scope(3, (2, 1, 0))),
+]
+
+
+def outcomes(build: Any, scope: Scope, reductions: Reductions, remember_order: bool) -> Any:
+    """What can come of it, nothing being promised."""
+    found = explore(build, scope, (), reductions=reductions, remember_order=remember_order)
+    assert found.complete
+    return found.outcomes
+
+
+@pytest.mark.parametrize("remember_order", [False, True])
+@pytest.mark.parametrize(("build", "scope"), SHIPPED)
+def test_shipped_and_broken_protocols_have_the_same_outcomes(
+    build: Any, scope: Scope, remember_order: bool
+) -> None:
+    full = outcomes(build, scope, NONE, remember_order)
+    for reductions in ONE_BY_ONE:
+        assert outcomes(build, scope, reductions, remember_order) == full
+
+
+@pytest.mark.parametrize("scope", TINY)
+def test_chaotic_protocols_have_the_same_outcomes(scope: str) -> None:
+    compared = pruned = 0
+    for seed, remember_order in product(range(6), (False, True)):
+        full = unreduced(seed, TINY[scope], remember_order)
+        if full is None:
+            continue
+        for reductions in ONE_BY_ONE:
+            found = explore(
+                chaotic(seed), TINY[scope], (), reductions=reductions, remember_order=remember_order
+            )
+            assert found.outcomes == full.outcomes, (seed, reductions)
+            compared += 1
+            pruned += found.states < full.states
+    assert compared >= 20
+    # With a crash to spend only dead frames can be pruned, and chaotic frames seldom die.
+    assert pruned >= (0 if TINY[scope].crashes_max else 5)
+
+
+@pytest.mark.parametrize("scope", TINY)
+def test_chaotic_protocols_get_the_same_verdict_by_schedules_of_the_same_length(scope: str) -> None:
+    orders = (
+        ("no_duplicate", "no_creation"),
+        ("no_duplicate", "fifo", "causal"),
+        ("validity", "agreement"),
+        ("causal", "stability"),
+    )
+    verdicts = set()
+    for seed, promises in product(range(8, 14), orders):
+        if unreduced(seed, TINY[scope], False) is None:
+            continue
+        full = explore(chaotic(seed), TINY[scope], promises, reductions=NONE)
+        found = explore(chaotic(seed), TINY[scope], promises)
+        verdicts.add(full.verdict)
+        assert found.verdict == full.verdict, (seed, promises)
+        # In queues, frames without effect are received in passing and are no steps of a reduced schedule.
+        if full.violation is not None and not TINY[scope].fifo:
+            assert steps(found) == steps(full), (seed, promises)
+    assert verdicts == {"kept", "violated"}
+
+
+def unreduced(seed: int, scope: Scope, remember_order: bool) -> Exploration | None:
+    full = explore(
+        chaotic(seed), scope, (), reductions=NONE, remember_order=remember_order, states_max=STATES_MAX
+    )
+    return full if full.complete else None
+
+
+def steps(found: Exploration) -> int:
+    assert found.violation is not None
+    return sum(step.do != "lose" for step in found.violation.steps)
+
+
+def never(*_: Any) -> set[Any]:
+    return set()
+
+
+class TestEveryAuditIsNeeded:
+    """Without it a wrong result, or none, would be believed."""
+
+    def differs(self, scope: Scope, seeds: range) -> bool:
+        for seed, remember_order in product(seeds, (False, True)):
+            full = unreduced(seed, scope, remember_order)
+            if full is not None:
+                try:
+                    found = explore(chaotic(seed), scope, (), remember_order=remember_order)
+                except RuntimeError:
+                    return True
+                if found.outcomes != full.outcomes:
+                    return True
+        return False
+
+    def test_that_dead_frames_stay_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(explorer_module, "revived", never)
+        assert self.differs(Scope(2, (2, 1)), range(10))
+
+    def test_that_prompt_frames_commute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Prompter, "hasty", never)
+        assert self.differs(Scope(2, (2, 1)), range(30))
+
+    def test_that_the_postponed_send_nothing_new(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Postponer, "_is_redundant", lambda *_: True)
+        assert self.differs(Scope(2, (2, 1)), range(30))
+
+    def test_that_the_order_of_mappings_is_immaterial(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        scope = Scope(3, 1)
+        full = explore(broken.hoarder, scope, (), reductions=NONE, remember_order=True)
+        assert explore(broken.hoarder, scope, (), remember_order=True).outcomes == full.outcomes
+        monkeypatch.setattr(explorer_module, "misrepresented", never)
+        with pytest.raises(RuntimeError, match="does not happen when run again"):
+            explore(broken.hoarder, scope, (), remember_order=True)

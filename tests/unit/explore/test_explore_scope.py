@@ -1,0 +1,72 @@
+"""Scopes: what is refused, and how messages are numbered."""
+
+from typing import Any
+
+import pytest
+
+from aforesaid.core import MessageId, Misuse
+from aforesaid.explore import Scope
+from aforesaid.explore.scope import CAUSAL, Cast, subject
+from aforesaid.protocols.catalog import Setup, algorithm
+from aforesaid.protocols.links.perfect import PerfectLinks
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ({"processes": 0}, "processes must be 1 to 8, not 0"),
+        ({"processes": 9}, "processes must be 1 to 8, not 9"),
+        ({"processes": 2, "messages": (1, 1, 1)}, "messages has 3 numbers for 2 processes"),
+        ({"messages": (1, -1, 1)}, "messages must be 0 or more each"),
+        ({"messages": 21}, "62 at most in all"),
+        ({"duplicates_max": -1}, "duplicates_max must be 0 to 1000, not -1"),
+        ({"drops_max": 1001}, "drops_max must be 0 to 1000, not 1001"),
+        ({"timer_firings_max": -2}, "timer_firings_max must be 0 to 1000, not -2"),
+        ({"crashes_max": 4}, "crashes_max is 4, but there are 3 processes"),
+    ],
+)
+def test_a_scope_that_cannot_be_is_refused_in_one_line(bounds: dict[str, Any], text: str) -> None:
+    with pytest.raises(Misuse, match=text) as refused:
+        Scope(**bounds)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_scope_goes_through_a_file() -> None:
+    scope = Scope(processes=2, messages=(2, 1), fifo=True, crashes_max=1)
+    values = scope.to_dict()
+    values["messages"] = list(values["messages"])
+    assert Scope.from_dict(values) == scope
+    assert hash(Scope.from_dict(values)) == hash(scope)
+    with pytest.raises(Misuse, match="a scope has no colour"):
+        Scope.from_dict({"colour": "red"})
+
+
+def test_messages_are_numbered_and_sets_of_them_are_integers() -> None:
+    cast = Cast(Scope(processes=3, messages=(2, 0, 1)))
+    assert cast.message_ids == (MessageId("p0", 0, 1), MessageId("p0", 0, 2), MessageId("p2", 0, 1))
+    assert cast.origins == (0, 0, 2)
+    assert cast.own_masks == (0b011, 0, 0b100)
+    assert cast.said == {"p0#1": 0, "p0#2": 1, "p2#1": 2}
+
+
+def build(setup: Setup) -> Any:
+    return algorithm("waiting").build(setup)
+
+
+def test_what_is_explored_has_a_name_and_promises() -> None:
+    assert subject("reliable", Scope(), None).promises == algorithm("reliable").promises
+    assert subject(build, Scope(), None).name == "build"
+    assert subject(build, Scope(), None).promises == CAUSAL
+    assert subject(build, Scope(), ("fifo",)).promises == ("fifo",)
+    assert subject(build, Scope(), ()).promises == ()
+    with pytest.raises(Misuse, match="unknown algorithm 'nothing'"):
+        subject("nothing", Scope(), None)
+    with pytest.raises(Misuse, match="nothing can promise 'luck'"):
+        subject("waiting", Scope(), ("luck",))
+    with pytest.raises(Misuse, match="rst sends to chosen receivers"):
+        subject("rst", Scope(), None)
+
+
+def test_perfect_links_are_put_under_what_is_explored() -> None:
+    machine = subject(build, Scope(perfect_links=True), None).build(Setup("p0", ("p0", "p1")))
+    assert isinstance(machine, PerfectLinks)
