@@ -80,10 +80,11 @@ class Waiting(OverLayer):
                 waiting = self.pending.setdefault((entry, vector[entry]), [])
                 waiting.append(Pending(sender, incarnation, vector, payload, entry))
                 continue
-            self.vector[sender] = number = self.vector[sender] + 1
-            out.deliver(MessageId(self.group[sender], incarnation, number), payload)
+            self.vector[sender] += 1
+            # The message's own number, not a count of ours: a wrong order must show under its true name.
+            out.deliver(MessageId(self.group[sender], incarnation, vector[sender] + 1), payload)
             if self.pending:
-                ready.extend(self.pending.pop((sender, number), ()))
+                ready.extend(self.pending.pop((sender, self.vector[sender]), ()))
 
     def _first_missing(self, vector: tuple[int, ...], entry: int) -> int:
         mine = self.vector
