@@ -225,8 +225,13 @@ def test_help_and_version_load_nothing_heavy() -> None:
 def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     endless = SCENARIO.replace("duration_ms = 600", "duration_ms = 100_000_000")
     (tmp_path / "endless.toml").write_text(endless)
+    # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from aforesaid.cli import main; main()"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-c", "from aforesaid.cli import main; main()", "simulate", "endless.toml"],
+        [sys.executable, "-c", code, "simulate", "endless.toml"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
@@ -237,7 +242,10 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
         time.sleep(0.05)
     time.sleep(0.5)  # now it is simulating
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    try:
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "Traceback" not in err
     assert list((tmp_path / "traces").iterdir()) == []

@@ -22,9 +22,14 @@ class Chance:
     """One stream of chance, named so that drawing from one stream never shifts another."""
 
     def __init__(self, seed: int, name: str) -> None:
+        self._seed, self._name = seed, name
         digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=16).digest()
         self.uniform = random.Random(int.from_bytes(digest, "big")).random
         """A float in [0, 1)."""
+
+    def branch(self, name: str) -> "Chance":
+        """A stream of its own under this one's name, the same whatever was drawn before."""
+        return Chance(self._seed, f"{self._name}/{name}")
 
     def below(self, count: int) -> int:
         """A whole number in [0, count)."""

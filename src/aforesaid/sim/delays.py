@@ -33,13 +33,14 @@ def sampler(delay: Delay, chance: Chance) -> Sampler:
 
 def _per_link(delay: PerLink, chance: Chance) -> Sampler:
     drawn: dict[tuple[Process, Process], Nanoseconds] = {}
-    draw = sampler(delay.spread, chance)
     jitter = nanoseconds(delay.jitter_ms) + 1
 
     def sample(source: Process, target: Process, now: Nanoseconds) -> Nanoseconds:
         link = (source, target)
         if link not in drawn:
-            drawn[link] = draw(source, target, now)
+            # From the link's own stream: algorithms that send other frames still meet the same links.
+            own = chance.branch(f"{source}>{target}")
+            drawn[link] = sampler(delay.spread, own)(source, target, now)
         return drawn[link] + int(chance.uniform() * jitter)
 
     return sample
