@@ -80,6 +80,19 @@ class Rash(Unordered):
             out.stable(message_id)
 
 
+class Miscounting(Unordered):
+    """Names what it delivers by counting, so that a wrong order hides behind right names."""
+
+    def __init__(self, below: Any) -> None:
+        super().__init__(below)
+        self.counts: dict[str, int] = {}
+
+    def _arrived(self, handed: Any, out: Any) -> None:
+        for message_id, payload in handed:
+            number = self.counts[message_id.origin] = self.counts.get(message_id.origin, 0) + 1
+            out.deliver(message_id._replace(number=number), payload)
+
+
 class Raising(BestEffort):
     """Cannot bear to hear the same thing twice."""
 
@@ -150,6 +163,10 @@ def past_as_set(setup: Setup) -> NoWaiting:
 
 def rash(setup: Setup) -> Unordered:
     return Rash(EagerReliable(setup.me, setup.group))
+
+
+def miscounting(setup: Setup) -> Unordered:
+    return Miscounting(EagerReliable(setup.me, setup.group))
 
 
 def hoarder(setup: Setup) -> Hoarder:

@@ -23,7 +23,8 @@ class Case(NamedTuple):
 
 CASES = {
     "causal": Case(broken.impatient, Scope(3, 1), ("causal",), 4),
-    "fifo behind swapped names": Case(broken.impatient, Scope(2, (2, 0)), ("fifo", "causal"), 3),
+    "fifo": Case(broken.impatient, Scope(2, (2, 0)), ("fifo", "causal"), 3),
+    "fifo behind swapped names": Case(broken.miscounting, Scope(2, (2, 0)), ("fifo", "causal"), 3),
     "waits for the sender only": Case(broken.fifo_only, Scope(3, 1), ("causal",), 4),
     "one pass over pending": Case(broken.one_pass, Scope(2, (3, 0)), ("validity", "agreement"), 6),
     "no relay": Case(broken.silent, Scope(3, (1, 0, 0), crashes_max=1), ("agreement",), 5),
