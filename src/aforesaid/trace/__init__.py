@@ -3,6 +3,7 @@
 `model` is a trace in memory, `tracer` records one; `parquet` (imported by name, it needs PyArrow) stores it.
 """
 
+from aforesaid.trace.memory import MemorySink
 from aforesaid.trace.model import (
     ENDINGS,
     FATES,
@@ -20,7 +21,7 @@ from aforesaid.trace.model import (
     Trace,
     label_of_message,
 )
-from aforesaid.trace.tracer import MemorySink, Sink, Tracer
+from aforesaid.trace.tracer import Sink, Tracer
 
 __all__ = [
     "ENDINGS",

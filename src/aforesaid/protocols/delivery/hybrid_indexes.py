@@ -15,6 +15,7 @@ Corrections (algorithms, section 6) that live here: R3, R4, and line 71 of algor
 loop. No index ever goes back, and each step of a loop moves one: the work is amortised constant.
 """
 
+from abc import abstractmethod
 from typing import Any, Protocol, TypeVar
 
 from aforesaid.core import Effects, Nanoseconds, Process
@@ -40,9 +41,9 @@ class Indexed(HybridProcess[D]):
         self.p2 = self.p.next
         self.u2 = self.m1 = self.m2 = self.u.next
 
+    @abstractmethod
     def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
         """Network-send what may be, from message k on, up to one that depends on a permit at the bound."""
-        raise NotImplementedError
 
     def _miss(self, key: Key) -> None:
         p = self.p

@@ -38,6 +38,7 @@ dropped, what came early included. So nothing of this process ever waits for j. 
 between an old incarnation and a new one do not arrive.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -53,7 +54,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(Generic[E]):
+class HybridProcess(ABC, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -96,42 +97,42 @@ class HybridProcess(Generic[E]):
 
     # ------------------------------------------------------------------------- what the algorithms decide
 
+    @abstractmethod
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
         """Enter the message into `u` and network-send what may be; `others` has neither me nor an evicted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _note_ack(self, entry: E, peer: Process) -> None:
         """The peer acknowledged this message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _settle(self, due: dict[Process, int]) -> None:
         """After acks: slide `u`, and note in `due`, by peer, the highest permit that can be given."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         """A missing permit came: remove it from `p`, and network-send what now may be."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _forget(self, peer: Process) -> None:
         """The peer is evicted: what was said to it counts as network-sent and acknowledged."""
-        raise NotImplementedError
 
-    def _previous(self, entry: E, peer: Process) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _previous(self, entry: E, peer: Process) -> int: ...
 
-    def _payload(self, entry: E) -> Payload:
-        raise NotImplementedError
+    @abstractmethod
+    def _payload(self, entry: E) -> Payload: ...
 
+    @abstractmethod
     def _unsent_to(self, entry: E) -> Collection[Process]:
         """The receivers to whom it is not network-sent yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unacked_by(self, entry: E) -> Collection[Process]:
         """The receivers who have not acknowledged it, those to whom it is unsent included."""
-        raise NotImplementedError
 
-    def _receivers(self, entry: E) -> Collection[Process]:
-        raise NotImplementedError
+    @abstractmethod
+    def _receivers(self, entry: E) -> Collection[Process]: ...
 
     # -------------------------------------------------------------------------------------------- the port
 
