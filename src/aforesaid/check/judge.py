@@ -54,14 +54,14 @@ def check(
 ) -> Report:
     """Judge a trace.
 
-    Judges `properties` and those always required, or all. Shows at most `witnesses_max` violations of each,
-    or all for None. `progress` is called with the logs read and the logs to read; each further pass adds its
-    logs to both.
+    Judges `properties` and those always required, or all that apply. Shows at most `witnesses_max` violations
+    of each, or all for None. `progress` is called with the logs read and the logs to read; each further pass
+    adds its logs to both.
 
     Raises ValueError for a property that does not exist, MalformedTrace for a trace that no run could write.
     """
     required = _required(trace, properties)
-    judged = required if properties is not None else tuple(PROPERTIES)
+    judged = required if properties is not None else _all_that_apply(trace, required)
     history = History(trace)
     reading = _Reading(history, progress)
     recorded, rules = _judged_in_order(history, judged, witnesses_max, reading)
@@ -70,6 +70,12 @@ def check(
         reading.over(again[0].case.order, [rule.see_again for rule in again])
     verdicts = {rule.name: rule.verdict() for rule in (*rules, recorded)}
     return Report(trace.run, {name: verdicts[name] for name in judged}, required)
+
+
+def _all_that_apply(trace: Trace, required: tuple[str, ...]) -> tuple[str, ...]:
+    """Every property; but where nobody promised stability and nobody spoke of it, it is not judged."""
+    silent = "stability" not in required and not len(trace.stabilities)
+    return tuple(name for name in PROPERTIES if name != "stability" or not silent)
 
 
 def _required(trace: Trace, properties: Sequence[str] | None) -> tuple[str, ...]:

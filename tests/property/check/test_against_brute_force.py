@@ -25,7 +25,7 @@ def test_agrees_with_brute_force(block: int) -> None:
         try:
             brute = Brute(trace)
             said = brute.judge()
-            report = check(trace, witnesses_max=None)
+            report = check(trace, tuple(PROPERTIES), witnesses_max=None)
             compare(report, said)
             check_witnesses(trace, report, brute)
         except Exception as error:
