@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from aforesaid.cli import main
+from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
+from aforesaid.trace import MemoryTrace
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -96,6 +98,23 @@ def test_seeds_are_judged_in_memory_and_a_failure_says_how_to_replay_it(aforesai
     assert (code, told["unknown"]) == (3, 2)
     assert told["failures"][0]["replay"] == "aforesaid simulate late.toml --out traces --seed 5"
     assert not Path("traces").exists()
+
+
+def test_a_seed_on_which_a_protocol_crashes_is_told_and_stops_no_other(
+    aforesaid: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_at_six(scenario: Scenario) -> tuple[Outcome, MemoryTrace]:
+        if scenario.seed == 6:
+            raise SimulationFailed("waiting, seed 6, failed at 1.000 ms: AssertionError()")
+        return simulate(scenario)
+
+    monkeypatch.setattr("aforesaid.cli.simulate.simulate", broken_at_six)
+    code, out, _ = aforesaid("simulate", "talk.toml", "--seeds", "3", "--json")
+    told = json.loads(out)
+    assert (code, told["kept"], told["violated"]) == (1, 2, 1)
+    (failure,) = told["failures"]
+    assert failure["replay"].endswith("--seed 6")
+    assert "failed at 1.000 ms" in failure["sentence"]
 
 
 def test_explore_covers_everything_and_says_so(aforesaid: Run) -> None:

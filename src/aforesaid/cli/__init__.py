@@ -5,10 +5,16 @@ standard output, progress and errors to standard error. A misuse is one line, wi
 """
 
 import sys
+from collections.abc import Collection
 
 EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN = 0, 1, 2, 3
 
 EXIT_OF_VALUE = {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}
+
+
+def worst(values: Collection[str]) -> str:
+    """One verdict for many: a violation outweighs ignorance, and ignorance outweighs success."""
+    return next((value for value in ("violated", "unknown") if value in values), "kept")
 
 
 def main() -> None:

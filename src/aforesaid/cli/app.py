@@ -39,7 +39,7 @@ def simulate(
         int,
         Option(
             min=0,
-            help="Run this many seeds in a row and judge each in memory; only violating traces are kept.",
+            help="Run so many seeds and judge each in memory; a failing one is told with its replay command.",
         ),
     ] = 0,
     force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,

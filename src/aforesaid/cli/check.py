@@ -1,17 +1,14 @@
 """`aforesaid check`: judge the runs of a trace and show the evidence."""
 
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from aforesaid.check import PROPERTIES, Report, check
-from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
+from aforesaid.cli import EXIT_OF_VALUE, show, worst
 from aforesaid.core import Misuse
 from aforesaid.trace.parquet import find_runs, open_trace
-
-_FIRST: Any = 0
 
 
 def check_runs(path: Path, properties: list[str] | None, witnesses: int, as_json: bool) -> int:
@@ -31,12 +28,7 @@ def check_runs(path: Path, properties: list[str] | None, witnesses: int, as_json
         kept = values.count("kept")
         show.out.print(f"{len(reports)} runs: {kept} kept, {values.count('violated')} violated, ", end="")
         show.out.print(f"{values.count('unknown')} unknown")
-    return {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}[worst(values)]
-
-
-def worst(values: list[str]) -> str:
-    """One verdict for many: a violation outweighs ignorance, and ignorance outweighs success."""
-    return next((value for value in ("violated", "unknown") if value in values), "kept")
+    return EXIT_OF_VALUE[worst(values)]
 
 
 def print_report(report: Report) -> None:
@@ -64,13 +56,13 @@ def print_report(report: Report) -> None:
 
 def _judge(run: Path, properties: list[str] | None, witnesses: int) -> Report:
     trace = open_trace(run)
-    with show.progress(f"judging {run.name}", len(trace.processes)) as bar:
+    with show.progress(f"judging {run.name}", len(trace.processes)) as move:
         try:
             return check(
                 trace,
                 properties,
                 witnesses_max=witnesses,
-                progress=lambda done, total: bar.update(_FIRST, completed=done, total=total),
+                progress=lambda done, total: move(completed=done, total=total),
             )
         except ValueError as error:
             raise Misuse(f"{run}: {error}") from error

@@ -10,17 +10,15 @@ from aforesaid.core import Misuse
 from aforesaid.explore import Exploration, Progress, Schedule, Scope, explore, replay
 from aforesaid.protocols.catalog import algorithm
 
-_FIRST: Any = 0
-
 
 def explore_all(name: str, scope: Scope, states_max: int, save: Path | None, as_json: bool) -> int:
     algorithm(name)
     if save is not None and save.exists():
         raise Misuse(f"{save} exists; choose another file to --save the schedule in")
-    with show.progress(f"exploring {name}", None, "states") as bar:
+    with show.progress(f"exploring {name}", None, "states") as move:
 
         def tell(now: Progress) -> None:
-            bar.update(_FIRST, completed=now.states, note=f"{now.depth} steps deep, {now.waiting:,} waiting")
+            move(completed=now.states, note=f"{now.depth} steps deep, {now.waiting:,} waiting")
 
         found = explore(name, scope, progress=tell, states_max=states_max)
     if save is not None and found.schedule is not None:

@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -34,8 +35,8 @@ def verdict(value: str) -> Text:
 
 
 @contextmanager
-def progress(description: str, total: float | None, unit: str = "") -> Iterator[Progress]:
-    """A progress bar on a terminal; nothing in a pipe. It has one task, number 0."""
+def progress(description: str, total: float | None, unit: str = "") -> Iterator[Callable[..., None]]:
+    """A progress bar on a terminal, nothing in a pipe; yields what moves it (`completed`, `note`)."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -45,5 +46,4 @@ def progress(description: str, total: float | None, unit: str = "") -> Iterator[
         TimeRemainingColumn() if total else TextColumn(""),
     )
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        bar.add_task(description, total=total, note="")
-        yield bar
+        yield partial(bar.update, bar.add_task(description, total=total, note=""))

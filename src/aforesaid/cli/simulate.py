@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from aforesaid.check import check
-from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, EXIT_VIOLATED, show
+from aforesaid.check import Report, check
+from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show, worst
 from aforesaid.core import MILLISECOND, Misuse
-from aforesaid.sim import Outcome, Scenario, run_name, simulate, simulate_into
+from aforesaid.sim import Outcome, Scenario, SimulationFailed, run_name, simulate, simulate_into
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.trace.parquet import ParquetSink
 
@@ -27,10 +27,10 @@ def simulate_once(
     scenario = _scenario(path, seed, algorithm)
     run = run or run_name(scenario)
     total = nanoseconds(scenario.duration_ms)
-    with ParquetSink(out, run, overwrite=force) as sink, show.progress("simulating", total) as bar:
+    with ParquetSink(out, run, overwrite=force) as sink, show.progress("simulating", total) as move:
 
         def tell(now: int, events: int, deliveries: int) -> None:
-            bar.update(_FIRST, completed=min(now, total), note=f"{deliveries:,} deliveries")
+            move(completed=min(now, total), note=f"{deliveries:,} deliveries")
 
         began = time.perf_counter()
         outcome = simulate_into(sink, scenario, run, progress=tell)
@@ -50,17 +50,15 @@ def simulate_seeds(
     values: dict[str, int] = {"kept": 0, "violated": 0, "unknown": 0}
     failures: list[dict[str, Any]] = []
     deliveries = 0
-    with show.progress("simulating and judging", seeds) as bar:
+    with show.progress("simulating and judging", seeds) as move:
         for done in range(seeds):
             scenario = msgspec.structs.replace(first, seed=first.seed + done)
-            outcome, trace = simulate(scenario)
-            report = check(trace)
-            value = report.value()
+            value, failure, delivered = _judged(scenario)
             values[value] += 1
-            deliveries += outcome.deliveries
-            if value != "kept":
-                failures.append({"seed": scenario.seed, "verdict": value, **_first_failure(report)})
-            bar.update(_FIRST, completed=done + 1, note=f"{values['violated']} violated")
+            deliveries += delivered
+            if failure:
+                failures.append({"seed": scenario.seed, "verdict": value, **failure})
+            move(completed=done + 1, note=f"{values['violated']} violated")
     replay = ["aforesaid", "simulate", str(path), "--out", str(out)]
     replay += ["--algorithm", algorithm] if algorithm else []
     for failure in failures:
@@ -69,15 +67,7 @@ def simulate_seeds(
         show.print_json({"seeds": seeds, "deliveries": deliveries, **values, "failures": failures})
     else:
         _print_seeds(first, seeds, deliveries, values, failures)
-    return (
-        max((EXIT_OF_VALUE[value] for value in ("unknown",) if values[value]), default=EXIT_KEPT)
-        if not (values["violated"])
-        else EXIT_VIOLATED
-    )
-
-
-_FIRST: Any = 0
-"""The one task of a progress bar."""
+    return EXIT_OF_VALUE[worst([value for value, count in values.items() if count])]
 
 
 def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Scenario:
@@ -143,7 +133,17 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) ->
     )
 
 
-def _first_failure(report: Any) -> dict[str, Any]:
+def _judged(scenario: Scenario) -> tuple[str, dict[str, Any], int]:
+    """One seed: the verdict, what was wrong, how much was delivered. A crash of ours stops no other seed."""
+    try:
+        outcome, trace = simulate(scenario)
+    except SimulationFailed as error:
+        return "violated", {"property": "an invariant of the protocol's own", "sentence": str(error)}, 0
+    report = check(trace)
+    return report.value(), _first_failure(report), outcome.deliveries
+
+
+def _first_failure(report: Report) -> dict[str, Any]:
     for verdict in report.required_verdicts():
         if verdict.value != "kept":
             sentence = verdict.witnesses[0].sentence if verdict.witnesses else verdict.note

@@ -44,8 +44,8 @@ from aforesaid.core import (
     Nanoseconds,
     Payload,
     Process,
-    Timer,
 )
+from aforesaid.protocols.addressed import GroupMember
 from aforesaid.structures import SlidingArray
 
 
@@ -81,23 +81,16 @@ class Sent(NamedTuple):
     acked: bool
 
 
-class Cykas:
+class Cykas(GroupMember):
     """Cykas at one process of a fixed group."""
 
     def __init__(
         self, me: Process, group: Sequence[Process], incarnation: int = 0, *, send_queue_max: int = 1024
     ) -> None:
-        if me not in group:
-            raise Misuse(f"{me} is not in its own group: {', '.join(sorted(group))}")
+        super().__init__(me, group, incarnation)
         if type(send_queue_max) is not int or send_queue_max < 1:
             raise Misuse(f"send_queue_max must be a whole number from 1 on, not {send_queue_max!r}")
-        self.me = me
-        self.group = tuple(sorted(group))
-        self.members = frozenset(group)
-        self.incarnation = incarnation
         self.send_queue_max = send_queue_max
-        self.said = 0
-        """How many messages this process has sent, to whomever."""
         self.mode = 0
         """MODE: the secrets kept. Above zero, nothing leaves the queue."""
         self.queue: deque[Queued] = deque()
@@ -107,16 +100,10 @@ class Cykas:
         """By target, the index in the window of what it has not acknowledged."""
 
     def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        others = [target for target in dict.fromkeys(targets) if target != self.me]
-        for target in others:
-            if target not in self.members:
-                raise Misuse(f"{target} is not in the group: {', '.join(self.group)}")
-        if len(others) > 1:
-            raise Misuse(f"Cykas is unicast: one target besides {self.me}, not {', '.join(others)}")
+        others = self._only_other(targets, "Cykas")
         if others and len(self.queue) >= self.send_queue_max:
             raise Busy(f"{self.me} has {len(self.queue)} messages waiting for acks or permission")
-        self.said += 1
-        message_id = MessageId(self.me, self.incarnation, self.said)
+        message_id = self._next_id()
         if others:
             self.queue.append(Queued(others[0], message_id, payload))
             self._release(out)
@@ -125,8 +112,7 @@ class Cykas:
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if source not in self.members:
-            raise Misbehaviour(f"{source} is not in the group: {', '.join(self.group)}")
+        self._rank_of(source)
         kind = type(message)
         if kind is Data:
             self.mode += message.eager
@@ -140,13 +126,6 @@ class Cykas:
             self._release(out)
         else:
             raise Misbehaviour(f"{source} sent a {kind.__name__}, which is no frame of this protocol")
-
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
-        raise Misuse(f"{type(self).__name__} has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
 
     def gauges(self) -> Mapping[str, int]:
         return {"queued": len(self.queue), "window": len(self.window), "secrets": self.mode}

@@ -39,6 +39,7 @@ from aforesaid.core import (
     Process,
     Timer,
 )
+from aforesaid.protocols.addressed import GroupMember
 
 
 class Data(NamedTuple):
@@ -74,7 +75,7 @@ class Sent(NamedTuple):
     data: Data
 
 
-class Mf:
+class Mf(GroupMember):
     """MF at one process of a fixed group."""
 
     def __init__(
@@ -87,20 +88,13 @@ class Mf:
         backoff_max: int = 64,
         send_queue_max: int = 1024,
     ) -> None:
-        if me not in group:
-            raise Misuse(f"{me} is not in its own group: {', '.join(sorted(group))}")
+        super().__init__(me, group, incarnation)
         _at_least(1, resend_after, "resend_after")
         _at_least(1, backoff_max, "backoff_max")
         _at_least(0, send_queue_max, "send_queue_max")
-        self.me = me
-        self.group = tuple(sorted(group))
-        self.members = frozenset(group)
-        self.incarnation = incarnation
         self.resend_after = resend_after
         self.backoff_max = backoff_max
         self.send_queue_max = send_queue_max
-        self.said = 0
-        """How many messages this process has sent, to whomever."""
         self.queue: deque[Queued] = deque()
         """Empty unless something is unacknowledged."""
         self.unacked: Sent | None = None
@@ -112,16 +106,10 @@ class Mf:
         self.down: set[Process] = set()
 
     def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        others = [target for target in dict.fromkeys(targets) if target != self.me]
-        for target in others:
-            if target not in self.members:
-                raise Misuse(f"{target} is not in the group: {', '.join(self.group)}")
-        if len(others) > 1:
-            raise Misuse(f"MF is unicast: one target besides {self.me}, not {', '.join(others)}")
+        others = self._only_other(targets, "MF")
         if others and self.unacked and len(self.queue) >= self.send_queue_max:
             raise Busy(f"{self.me} has {len(self.queue)} messages waiting for acks of earlier ones")
-        self.said += 1
-        message_id = MessageId(self.me, self.incarnation, self.said)
+        message_id = self._next_id()
         if others:
             self.queue.append(Queued(others[0], message_id, payload))
             self._release(now, out)
@@ -130,8 +118,7 @@ class Mf:
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if source not in self.members:
-            raise Misbehaviour(f"{source} is not in the group: {', '.join(self.group)}")
+        self._rank_of(source)
         if type(message) is Ack:
             if self.unacked and (source, message.number) == (self.unacked.target, self.unacked.data.number):
                 self._next(now, out)

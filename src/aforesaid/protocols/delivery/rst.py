@@ -28,7 +28,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Misbehaviour, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process
+from aforesaid.protocols.addressed import GroupMember
 from aforesaid.structures import Received
 
 
@@ -49,19 +50,12 @@ class Pending(NamedTuple):
     row: int
 
 
-class Rst:
+class Rst(GroupMember):
     """RST at one process of a fixed group."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
-        self.group = tuple(sorted(group))
-        self.rank = {name: rank for rank, name in enumerate(self.group)}
-        if me not in self.rank:
-            raise Misuse(f"{me} is not in its own group: {', '.join(self.group)}")
-        self.me = me
+        super().__init__(me, group, incarnation)
         self.own = self.rank[me]
-        self.incarnation = incarnation
-        self.said = 0
-        """How many messages this process has sent, to whomever."""
         self.sent = [0] * len(self.group) ** 2
         """SENT, row by row."""
         self.delivered = [0] * len(self.group)
@@ -71,12 +65,8 @@ class Rst:
         """What waits, by (k, c): until DELIVERED[k] is c."""
 
     def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        for target in targets:
-            if target not in self.rank:
-                raise Misuse(f"{target} is not in the group: {', '.join(self.group)}")
-        self.said += 1
-        message_id = MessageId(self.me, self.incarnation, self.said)
-        audience = tuple(sorted({self.rank[target] for target in targets} - {self.own}))
+        audience = tuple(sorted(self.rank[target] for target in self._others(targets)))
+        message_id = self._next_id()
         if audience:
             message = Stamped(message_id, audience, self._stamp(audience), payload)
             out.send([self.group[rank] for rank in audience], message)
@@ -85,21 +75,12 @@ class Rst:
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        sender = self.rank.get(source)
-        if sender is None:
-            raise Misbehaviour(f"{source} is not in the group: {', '.join(self.group)}")
+        sender = self._rank_of(source)
         if type(message) is not Stamped or not self._fits(sender, message):
             raise Misbehaviour(f"{source} sent what no process of a group of {len(self.group)} would send")
         before = message.matrix[sender * len(self.group) + self.own]
         if self.received.add(sender, before + 1):
             self._deliver_ready(Pending(sender, message, 0), out)
-
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
-        raise Misuse(f"{type(self).__name__} has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
 
     def gauges(self) -> Mapping[str, int]:
         return {"pending": sum(map(len, self.pending.values()))}
