@@ -3,7 +3,7 @@
 #   make test    style, types, layers, every test
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
-#   make campaign   27,000 random runs of hybrid buffering against its oracle
+#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -42,6 +42,7 @@ bench: $(READY)
 
 campaign: $(READY)
 	@$(BIN)/python tests/oracle/campaign.py 1500
+	@$(BIN)/python tests/sim/prc_campaign.py 400
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo-out

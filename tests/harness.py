@@ -18,6 +18,7 @@ class Recorder:
         self.delivered: list[tuple[MessageId, Any]] = []
         self.stabilised: list[MessageId] = []
         self.admitted: list[str] = []
+        self.isolations = 0
         self.timers: dict[Any, int] = {}
 
     def send(self, targets: Any, message: Any) -> None:
@@ -29,8 +30,11 @@ class Recorder:
     def stable(self, message_id: MessageId) -> None:
         self.stabilised.append(message_id)
 
-    def admit(self, peer: str) -> None:
+    def admit(self, peer: str, incarnation: int | None = None) -> None:
         self.admitted.append(peer)
+
+    def isolated(self) -> None:
+        self.isolations += 1
 
     def arm(self, timer: Any, deadline: int) -> None:
         self.timers[timer] = deadline

@@ -7,7 +7,10 @@ import pytest
 from aforesaid.check import check
 from aforesaid.core import Misuse
 from aforesaid.explore import NONE, Exploration, Reductions, Schedule, Scope, explore, replay
+from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from model import broken
+from oracle.watched import watched
 
 RELIABLE = ("validity", "agreement", "no_duplicate", "no_creation")
 
@@ -100,6 +103,44 @@ def test_the_counterexample_reads_as_a_story() -> None:
         "causal: p2 delivered p1#1 at position 0, but never delivered p0#1, which p1 had delivered before "
         "sending it.",
     ]
+
+
+class Indiscreet(HybridSps):
+    """Passes on what it hears without waiting for permits."""
+
+    def receive(self, source: str, message: Any, now: int, out: Any) -> None:
+        super().receive(
+            source, message._replace(flagged=False) if type(message) is Msg else message, now, out
+        )
+
+
+def test_an_overtaking_that_nobody_on_the_way_could_see_is_found() -> None:
+    """p1 was not told of p0's first message; it lies in the past of the past of what p1 says."""
+    found = explore(watched("hybrid_sps", Indiscreet, asleep=True), Scope(3, (2, 1, 0)))
+    assert str(found.violation).splitlines() == [
+        "  1. p0 sends p0#1 to p2",
+        "  2. p0 sends p0#2 to p1",
+        "  3. p1 receives Msg(0, 2, 0, True, p0#2) from p0",
+        "  4. p1 sends p1#1 to p2",
+        "  5. p2 receives Msg(0, 1, 0, False, p1#1) from p1",
+        "causal: p2 delivered p1#1 at position 0, but never delivered p0#1, which comes before it by way of "
+        "p0#2.",
+    ]
+
+
+class Gossip(HybridSps):
+    """Delivers everything at p2, too, whomever it is for."""
+
+    def _network_send(self, peer: str, frame: Msg, channel: Any, now: int, out: Any) -> None:
+        super()._network_send(peer, frame, channel, now, out)
+        out.send(("p2",) if peer != "p2" and self.me != "p2" else (), frame)
+
+
+def test_a_delivery_by_one_it_is_not_for_is_found() -> None:
+    found = explore(watched("hybrid_sps", Gossip, asleep=True), Scope(3, (1, 0, 0)))
+    assert found.violation is not None
+    assert found.violation.properties == ("audience",)
+    assert len(found.violation.steps) == 2
 
 
 def test_what_a_protocol_raises_is_told() -> None:

@@ -9,7 +9,7 @@ from aforesaid.explore import NONE, Reductions, Scope
 from aforesaid.explore.cells import SHORTEST, Cells
 from aforesaid.explore.local import LocalGraph
 from aforesaid.explore.rerun import Rerun
-from aforesaid.explore.scope import Cast, subject
+from aforesaid.explore.scope import subject
 from aforesaid.explore.search import Search
 from aforesaid.explore.worlds import Worlds
 from model import broken
@@ -24,13 +24,16 @@ CASES: list[tuple[Any, Scope, Reductions]] = [
     ("waiting", Scope(2, 1, perfect_links=True, drops_max=1, timer_firings_max=1), NONE),
     ("newtop", Scope(2, 1, fifo=True, timer_firings_max=1), NONE),
     (broken.hoarder, Scope(3, 1), NONE),
+    ("hybrid_sps", Scope(3, (1, 1, 0)), SHORTEST),
+    ("hybrid_sps", Scope(2, (1, 1), crashes_max=1), NONE),
+    ("hybrid_multicast", Scope(3, audiences=(((1, 2),), ((2,),), ())), SHORTEST),
 ]
 
 
 @pytest.mark.parametrize(("build", "scope", "reductions"), CASES)
 def test_every_state_is_what_its_schedule_leads_to(build: Any, scope: Scope, reductions: Reductions) -> None:
     what = subject(build, scope, ())
-    graph = LocalGraph(Cast(scope), what.build, remember_order=True, in_order=not reductions.mappings)
+    graph = LocalGraph(what.cast(scope), what.build, remember_order=True, in_order=not reductions.mappings)
     worlds = Worlds(Cells(graph, scope, reductions, set()))
     search = Search(what, worlds)
     search.run()

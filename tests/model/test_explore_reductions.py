@@ -11,6 +11,8 @@ from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
 from model import broken
 from model.chaotic import chaotic
+from oracle.mutants import Silent
+from oracle.watched import watched
 
 ONE_BY_ONE = (
     ALL,
@@ -51,6 +53,17 @@ SHIPPED = [
     ("no_waiting_gc", Scope(2, 1, crashes_max=1)),
     ("newtop", Scope(2, 1, fifo=True, timer_firings_max=2)),
     ("waiting", Scope(2, 1, perfect_links=True, drops_max=1, duplicates_max=1, timer_firings_max=2)),
+    ("hybrid_basic", Scope(3, (2, 1, 0))),
+    ("hybrid_sps", Scope(3, (1, 1, 0), crashes_max=1)),
+    ("hybrid_sps", Scope(3, (1, 1, 0), duplicates_max=1)),
+    ("hybrid_sps", Scope(3, (2, 0, 0), drops_max=1, timer_firings_max=1)),
+    ("hybrid_sps", Scope(3, (2, 1, 0), fifo=True)),
+    ("hybrid_multicast", Scope(3, (1, 1, 0))),
+    ("hybrid_multicast_sps", Scope(3, audiences=(((1, 2), (1,)), ((2,),), ()))),
+    ("rst", Scope(3, (2, 1, 0))),
+    ("ks", Scope(3, (1, 1, 0), duplicates_max=1)),
+    ("mf", Scope(3, (1, 1, 0), crashes_max=1)),
+    ("cykas", Scope(3, (2, 1, 0), fifo=True)),
     (broken.impatient, Scope(2, 2)),
     (broken.one_pass, Scope(2, (3, 0))),
     (broken.past_as_set, Scope(3, (2, 1, 0))),
@@ -113,6 +126,19 @@ def test_chaotic_protocols_get_the_same_verdict_by_schedules_of_the_same_length(
         if full.violation is not None and not TINY[scope].fifo:
             assert steps(found) == steps(full), (seed, promises)
     assert verdicts == {"kept", "violated"}
+
+
+@pytest.mark.parametrize("mutant", [None, Silent])
+def test_addressed_messages_get_the_same_verdict_by_schedules_of_the_same_length(mutant: Any) -> None:
+    """What a crashed process sent may be missing and must not come late; see `guard`."""
+    entry = watched("hybrid_sps", mutant, asleep=True)
+    scope = Scope(3, audiences=(((2,), (1,)), ((2,),), ()), crashes_max=1)
+    for promises in (entry.promises_if_crashed, entry.promises):
+        found, full = (explore(entry, scope, promises, reductions=how) for how in (ALL, NONE))
+        assert found.verdict == full.verdict
+        assert (full.verdict == "kept") == (mutant is None and promises != entry.promises)
+        if full.violation is not None:
+            assert steps(found) == steps(full)
 
 
 def unreduced(seed: int, scope: Scope, remember_order: bool) -> Exploration | None:

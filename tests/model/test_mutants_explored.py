@@ -7,6 +7,7 @@ import pytest
 from aforesaid.check import check
 from aforesaid.explore import NONE, Scope, explore, replay
 from aforesaid.protocols.catalog import CATALOG
+from mutants.overlay import OVERLAY_MUTANTS
 from mutants.registry import MUTANTS, Mutant
 
 SCOPES: dict[str, dict[str, Any]] = {
@@ -23,8 +24,9 @@ SCOPES: dict[str, dict[str, Any]] = {
     "delivers on first receipt": {"messages": (1, 0, 0), "crashes_max": 1},
     "deaf to crashes": {"messages": (1, 0, 0), "crashes_max": 1},
     "half for a majority": {"messages": (1, 0, 0), "crashes_max": 1},
+    "own message not awaited": {"messages": (1, 0, 0), "fifo": True},
 }
-CAUGHT = [mutant for mutant in MUTANTS if mutant.name in SCOPES]
+CAUGHT = [mutant for mutant in (*MUTANTS, *OVERLAY_MUTANTS) if mutant.name in SCOPES]
 
 
 @pytest.mark.parametrize("mutant", CAUGHT, ids=lambda mutant: mutant.name)

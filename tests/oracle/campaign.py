@@ -28,7 +28,7 @@ VARIANTS: dict[str, tuple[Build, bool, bool]] = {
 }
 """By name: how to build a process, whether it is SPS-optimal, whether it is given multicasts."""
 
-CRASHES = ("", "together", "apart")
+CRASHES = ("", "together", "apart", "wrongly")
 
 
 def play(name: str, plan: Plan) -> World:

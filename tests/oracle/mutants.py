@@ -225,6 +225,14 @@ class AckOfAnybody(HybridBasic):
                 super()._acknowledged(entry.receiver, other, ack, out)
 
 
+class Silent(HybridSps):
+    """Ours: who evicts a peer tells nobody, and goes on speaking."""
+
+    def _network_send(self, peer: str, frame: Msg, channel: Channel, now: int, out: Any) -> None:
+        channel.untold.clear()
+        super()._network_send(peer, frame, channel, now, out)
+
+
 MUTANTS: dict[str, tuple[str, Build]] = {
     "R1 ids from 0": ("algorithm 2, lines 2 and 73", IdsFromZero),
     "R2 u2 not kept": ("algorithm 2, lines 12-18, 57 and 63", U2NotKept),

@@ -12,7 +12,7 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.delivery import hybrid_frames
-from oracle import judge
+from oracle import judge, mind
 from oracle.inside import look
 
 Build = Callable[..., Any]
@@ -34,7 +34,8 @@ class Plan:
     repeat: float = 0.0
     rounds: bool = False
     crash: str = ""
-    """One process crashes half-way; the others evict it `together`, or each when it hears of it, `apart`."""
+    """One process crashes half-way; the others evict it `together`, or each when it hears of it, `apart`.
+    `wrongly`: it has not crashed, and the others evict it all the same, each when it hears of it."""
     odd: float = 0.05
     """How often a message is for oneself or, where it can be, for nobody."""
 
@@ -54,10 +55,11 @@ class World:
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
         self.machines = [build(name, retransmit=not plan.reliable, burst_max=4) for name in self.names]
-        self.judge = judge.Judge(plan.processes, optimal, timely, apart=plan.crash == "apart")
-        self.crashed = -1
+        self.judge = judge.Judge(plan.processes, optimal, timely)
+        self.victim = self.crashed = -1
+        """Who is evicted; who has crashed. There is one of each, or none."""
         self.unaware: list[int] = []
-        """Who has not evicted the crashed process yet."""
+        """Who has not evicted the victim yet."""
         self.peek = peek
         self.flying: list[tuple[int, int, Any]] = []
         self.timers: list[dict[Any, int]] = [{} for _ in self.names]
@@ -85,7 +87,7 @@ class World:
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         origin = self.rank[message_id.origin]
         if payload != (origin, message_id.number):
-            raise judge.Broken(f"{self.actor} delivers {payload} as {message_id}")
+            raise mind.Broken(f"{self.actor} delivers {payload} as {message_id}")
         self.judge.delivered(self.actor, origin, message_id.number)
         self.got[self.actor].append((origin, message_id.number))
 
@@ -104,7 +106,7 @@ class World:
         names = [self.names[j] for j in targets]
         message_id = self.machines[i].send(names, (i, number), self.now, self)
         if message_id != MessageId(self.names[i], 0, number):
-            raise judge.Broken(f"numbering: {message_id} should have number {number}")
+            raise mind.Broken(f"numbering: {message_id} should have number {number}")
         self._over(i)
         return number
 
@@ -121,6 +123,9 @@ class World:
         if j == self.crashed:
             return
         self.actor = j
+        if j in self.unaware and isinstance(message, hybrid_frames.News) and i != self.victim:
+            self.unaware.remove(j)
+            self.judge.evicted(j, self.victim)
         self.judge.received(j, i, translated(message))
         self.machines[j].receive(self.names[i], message, self.now, self)
         self._over(j)
@@ -132,22 +137,24 @@ class World:
         self.machines[i].expire(timer, self.now, self)
         self._over(i)
 
-    def crash(self, i: int) -> None:
-        """What it sent last may be lost with it, or be late."""
-        self.crashed = i
-        self.timers[i].clear()
-        self.flying = [f for f in self.flying if f[0] != i or self.chance.random() < 0.6]
+    def fail(self, i: int) -> None:
+        """What a crashed process sent last may be lost with it, or be late."""
+        self.victim = i
+        if self.plan.crash != "wrongly":
+            self.crashed = i
+            self.timers[i].clear()
+            self.flying = [f for f in self.flying if f[0] != i or self.chance.random() < 0.6]
         self.unaware = [j for j in range(self.plan.processes) if j != i]
         if self.plan.crash == "together":
             while self.unaware:
                 self.evict()
 
     def evict(self) -> None:
-        """One more process hears of the crash."""
+        """One more process is told that the victim is gone."""
         i = self.unaware.pop(self.chance.randrange(len(self.unaware)))
         self.actor = i
-        self.judge.evicted(i, self.crashed)
-        self.machines[i].peer_down(self.names[self.crashed], self.now, self)
+        self.judge.evicted(i, self.victim)
+        self.machines[i].peer_down(self.names[self.victim], self.now, self)
         self._over(i)
 
     def _over(self, i: int) -> None:
@@ -161,8 +168,8 @@ class World:
         left = self.plan.messages
         half = left // 2 if self.plan.crash else -1
         while left > 0:
-            if left <= half and self.crashed < 0:
-                self.crash(self.chance.randrange(self.plan.processes))
+            if left <= half and self.victim < 0:
+                self.fail(self.chance.randrange(self.plan.processes))
             if self.unaware and self.chance.random() < 0.5:
                 self.evict()
             if self.plan.rounds:
@@ -185,6 +192,10 @@ class World:
         self.healed = True
         while self.unaware:
             self.evict()
+        if self.victim >= 0:
+            # If it is alive, it calls to the others for ever, in vain.
+            self.crashed = self.victim
+            self.timers[self.victim].clear()
         for _ in range(STEPS_MAX):
             if self.flying:
                 self.arrive(self.chance.randrange(len(self.flying)))
@@ -193,14 +204,14 @@ class World:
             else:
                 break
         else:
-            raise judge.Broken(f"liveness: no rest after {STEPS_MAX} steps")
+            raise mind.Broken(f"liveness: no rest after {STEPS_MAX} steps")
         self.judge.finished()
         for i, (name, machine) in enumerate(zip(self.names, self.machines, strict=True)):
             if i == self.crashed:
                 continue
             held = {kind: count for kind, count in machine.gauges().items() if count}
             if held:
-                raise judge.Broken(f"liveness: {name} still holds {held}")
+                raise mind.Broken(f"liveness: {name} still holds {held}")
 
     def _say_something(self) -> None:
         n, chance = self.plan.processes, self.chance
@@ -231,13 +242,15 @@ class World:
                 self.arrive(self.chance.choice(places))
 
 
-def translated(message: Any) -> judge.Frame:
+def translated(message: Any) -> mind.Frame:
     """A protocol's frame in the judge's words."""
+    if isinstance(message, hybrid_frames.News):
+        message = message.message
     if isinstance(message, hybrid_frames.Msg):
-        return judge.Message(message.number, message.flagged)
+        return mind.Message(message.number, message.flagged)
     if isinstance(message, hybrid_frames.Ack):
-        return judge.Ack(message.number, message.wanted)
-    return judge.Permit(message.number)
+        return mind.Ack(message.number, message.wanted)
+    return mind.Permit(message.number)
 
 
 def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:

@@ -1,6 +1,6 @@
 """Identities, ports and errors: what every room of the house agrees on. Standard library only, pure."""
 
-from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse
+from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
     MICROSECOND,
@@ -45,6 +45,7 @@ __all__ = [
     "Nanoseconds",
     "Payload",
     "Process",
+    "Refused",
     "Timer",
     "freeze",
     "message_label",

@@ -20,5 +20,13 @@ class Misbehaviour(AforesaidError):
     """A peer sent something that no correct peer sends."""
 
 
+class Refused(Misbehaviour):
+    """Bytes or a frame that were not let in; `reason` is a word or two, for counting."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Busy(AforesaidError):
     """A bounded queue is full: nothing was accepted, try again when something has been delivered."""

@@ -38,8 +38,17 @@ class Effects(Protocol):
     def stable(self, message_id: MessageId) -> None:
         """Every member is known to have delivered the message (where the algorithm can tell)."""
 
-    def admit(self, peer: Process) -> None:
-        """From here on, everything this process has not delivered yet is owed to the joining peer."""
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
+        """From here on, everything this process has not delivered yet is owed to the joining peer.
+
+        `incarnation` is the one that asked, where the protocol knows it; None: the present one.
+        """
+
+    def isolated(self) -> None:
+        """This incarnation has lost its group and may miss what is said there: it can keep no more promises.
+
+        The host ends it, and begins a new one that joins again, if there is anyone to join.
+        """
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         """Call `expire(timer)` at the deadline."""
@@ -90,6 +99,28 @@ class Joining(Protocol):
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         """Say goodbye; the last call a process gets."""
+
+
+class Linking(Joining, Protocol):
+    """What a protocol on an overlay offers besides: its links may be opened, closed and lost."""
+
+    def begin(self, now: Nanoseconds, out: Effects) -> None:
+        """A founder's first call."""
+
+    def open(self, peer: Process, route: Sequence[Process] | None, now: Nanoseconds, out: Effects) -> None:
+        """Have a link to the peer, mediated by these neighbours of neighbours; None: no route is known."""
+
+    def close(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Have no link to the peer, unless it is somebody's last."""
+
+    def link_down(self, lid: Any, now: Nanoseconds, out: Effects) -> None:
+        """The connection under a link instance was lost, with a suffix of what was on its way."""
+
+    def links(self) -> Sequence[tuple[Process, Any]]:
+        """The peers this process has usable links to, and the names of the link instances."""
+
+    def settle(self, now: Nanoseconds, out: Effects) -> None:
+        """Begin nothing new from here on; what has begun goes on to its end."""
 
 
 Handed: TypeAlias = Sequence[tuple[MessageId, Any]]

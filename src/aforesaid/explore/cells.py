@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aforesaid.explore.local import BROADCAST, EXPIRE, RECEIVE, SUSPECT, LocalGraph, LocalStep
+from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT, LocalGraph, LocalStep
 from aforesaid.explore.scope import Scope
 
 FREE, DUPLICATE, DROP, FIRING, CRASH = range(-1, 4)
@@ -180,7 +180,7 @@ class Cells:
         self.lossy.append(any(row.down >> frames[frame].source & 1 for frame in row.inbox))
         if local.crashed:
             self.owed.append(0)
-        elif self.graph.may_broadcast(row.local) or local.armed or self._suspects(row):
+        elif self.graph.may_speak(row.local) or local.armed or self._suspects(row):
             self.owed.append(ALWAYS)
         else:
             up = [frame for frame in row.inbox if not row.down >> frames[frame].source & 1]
@@ -190,8 +190,9 @@ class Cells:
         local = self.graph.rows[row.local]
         if local.crashed:
             return
-        if self.graph.may_broadcast(row.local):
-            yield from self._steps(row, BROADCAST, 0, row.inbox, FREE)
+        if self.graph.may_speak(row.local):
+            for place in range(len(self.graph.next_audiences(row.local))):
+                yield from self._steps(row, SPEAK, place, row.inbox, FREE)
         for place in self.receivable(row.inbox):
             yield from self._frame_moves(row, place)
         for peer in self._suspects(row):

@@ -17,9 +17,10 @@ from aforesaid.explore.local import LocalGraph
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Pair, Prompter
 from aforesaid.explore.result import Counterexample, Exploration, Progress, Pruned
-from aforesaid.explore.scope import Build, Cast, Scope, subject
+from aforesaid.explore.scope import Build, Scope, subject
 from aforesaid.explore.search import Search
 from aforesaid.explore.worlds import Worlds
+from aforesaid.protocols.catalog import Algorithm
 
 RESTARTS_MAX = 20
 """After so many searches with wrong assumptions, the next makes none."""
@@ -28,7 +29,7 @@ BAD_SHARE_MAX = 0.5
 
 
 def explore(
-    build: Build | str,
+    build: Build | Algorithm | str,
     scope: Scope,
     promises: tuple[str, ...] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -38,10 +39,10 @@ def explore(
 ) -> Exploration:
     """Explore every schedule of an algorithm within a scope, until one breaks a promise.
 
-    `build` is a name from the catalog, or anything that builds protocol objects; `promises` defaults to the
-    catalog's, or to causal broadcast. With `states_max` the search gives up after so many states, and its
-    verdict is then unknown; so it is after a keyboard interrupt. `remember_order` tells outcomes apart by the
-    order of deliveries; it costs states and is for comparing reductions.
+    `build` is a name from the catalog, an entry like those, or what builds protocol objects of a broadcast;
+    `promises` defaults to the catalog's, or to causal broadcast. With `states_max` the search gives up after
+    so many states, and its verdict is then unknown; so it is after a keyboard interrupt. `remember_order`
+    tells outcomes apart by the order of deliveries; it costs states and is for comparing reductions.
     """
     return _Explorer(build, scope, promises, progress, states_max, reductions, remember_order).run()
 
@@ -51,7 +52,7 @@ class _Explorer:
 
     def __init__(
         self,
-        build: Build | str,
+        build: Build | Algorithm | str,
         scope: Scope,
         promises: tuple[str, ...] | None,
         progress: Callable[[Progress], None] | None,
@@ -63,7 +64,7 @@ class _Explorer:
         self._subject, self._scope = subject(build, scope, promises), scope
         self._progress, self._states_max = progress, states_max
         self._reductions = reductions
-        self._cast, self._remember_order = Cast(scope), remember_order
+        self._cast, self._remember_order = self._subject.cast(scope), remember_order
         self._begin(frozenset())
         self._restarts = 0
         self._longer: Counterexample | None = None

@@ -2,9 +2,9 @@
 
 A *local state* is everything of one process that can matter later: the protocol object (by its `picture`),
 the timers it has armed, whom it was told is down, and what the judgement needs: which messages it has
-delivered and called stable, and the causal past of each message it has sent. The order of past deliveries
-is not part of it: a wrong order is seen at the very delivery that makes it wrong (see `guard`), so two
-histories that agree on the set have the same future.
+delivered and called stable, the causal past and the audience of each message it has sent, and how much of
+what the host wants of its links it has been told. The order of past deliveries is not part of it: a wrong order is seen at the very delivery that makes it wrong (see
+`guard`), so two histories that agree on the set have the same future.
 
 Everything is numbered once (hash-consing): local states, frames, timers. A protocol runs once for each
 distinct (local state, input), on a clone; all else is table lookup. Numbers stand for whole values that are
@@ -23,8 +23,8 @@ from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
 
-BROADCAST, RECEIVE, EXPIRE, SUSPECT = "broadcast", "receive", "expire", "suspect"
-"""What happens to a process; with it goes a number: 0, a frame, a timer, a peer."""
+SPEAK, RECEIVE, EXPIRE, SUSPECT, LINK = "speak", "receive", "expire", "suspect", "link"
+"""What happens to a process; with it goes a number: which audience, a frame, a timer, a peer, a call."""
 
 
 class Frame(NamedTuple):
@@ -33,6 +33,8 @@ class Frame(NamedTuple):
     source: int
     target: int
     message: Message
+    channel: int
+    """In queues, frames of one channel arrive in order."""
 
     @property
     def kind(self) -> str:
@@ -44,11 +46,13 @@ class Local(NamedTuple):
 
     process: int
     machine: bytes
-    """The protocol object, pickled; empty after a crash."""
+    """The protocol object, pickled; empty after a crash or an eviction."""
     delivered: int
     """The set of messages delivered."""
     pasts: tuple[int, ...]
     """For each message sent so far, the set of messages delivered or sent before it."""
+    audiences: tuple[int, ...]
+    """For each message sent so far, the set of processes it is for."""
     stable: int
     """The set of messages it has called stable."""
     armed: frozenset[int]
@@ -56,9 +60,11 @@ class Local(NamedTuple):
     """The set of peers it was told are down."""
     log: tuple[int, ...]
     """What was delivered, in order, if orders are remembered; else empty."""
+    linked: int = 0
+    """How many of its links' openings and closings have been asked for."""
 
     @property
-    def crashed(self) -> bool:
+    def gone(self) -> bool:
         return not self.machine
 
 
@@ -103,29 +109,49 @@ class LocalGraph:
     """By local state, the protocol objects, pickled, that differ in the order of mappings only."""
     looked_at: dict[tuple[int, bytes], int] = field(default_factory=lambda: defaultdict(int))
     """By representation, how many of the state's inputs have been found to do the same to it."""
+    _at_rest: dict[int, tuple[tuple[Process, ...], int]] = field(default_factory=dict)
     _no_ops: dict[tuple[int, int], bool] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
     _number_of_pickled: dict[Local, int] = field(default_factory=dict)
     _frame_of: dict[Hashable, int] = field(default_factory=dict)
     _timer_of: dict[Hashable, int] = field(default_factory=dict)
+    _channel_of: dict[Hashable, int] = field(default_factory=dict)
 
     def start(self, process: int) -> int:
         """The local state in which a process begins."""
         names = self.cast.names
-        machine = self.build(Setup(names[process], names))
-        return self._numbered(Local(process, b"-", 0, (), 0, frozenset(), 0, ()), machine)
+        machine = self.build(Setup(names[process], names, 0, self.cast.options))
+        return self._numbered(Local(process, b"-", 0, (), (), 0, frozenset(), 0, ()), machine)
 
     def crashed(self, local: int) -> int:
         """The local state after a crash: what was sent and delivered remains to be judged."""
-        row = self.rows[local]._replace(machine=b"", armed=frozenset(), suspected=0)
-        return self._numbered_as(row, row)
+        return self._gone(self.rows[local])
 
-    def may_broadcast(self, local: int) -> bool:
+    def may_speak(self, local: int) -> bool:
         row = self.rows[local]
-        return not row.crashed and len(row.pasts) < self.cast.counts[row.process]
+        return not row.gone and len(row.pasts) < self.cast.counts[row.process]
+
+    def may_link(self, local: int) -> bool:
+        """Whether the host wants something of its links."""
+        row = self.rows[local]
+        return not row.gone and row.linked < len(self.cast.calls[row.process])
+
+    def at_rest(self, local: int) -> tuple[tuple[Process, ...], int]:
+        """Where links open and close: whom the process has links to, and how much it holds in memory."""
+        if not self.cast.linked or self.rows[local].gone:
+            return (), 0
+        if local not in self._at_rest:
+            self._at_rest[local] = links_and_memory(pickle.loads(self.rows[local].machine))
+        return self._at_rest[local]
+
+    def next_audiences(self, local: int) -> tuple[int, ...]:
+        """Whom the next message may be for."""
+        return self.cast.audiences[self._next_message(self.rows[local])]
 
     def step(self, local: int, do: str, what: int) -> tuple[LocalStep, ...]:
-        """What an input does, once for each way of choosing."""
+        """What an input does, once for each way of choosing. Nothing happens to who is gone."""
+        if self.rows[local].gone:
+            return (LocalStep(local, (), (), ()),)
         key = (local, do, what)
         steps = self.steps.get(key)
         if steps is None:
@@ -150,7 +176,7 @@ class LocalGraph:
         key = (local, frame)
         no_op = self._no_ops.get(key)
         if no_op is None:
-            no_op = self._no_ops[key] = self.rows[local].crashed or self._changes_nothing(local, frame)
+            no_op = self._no_ops[key] = self._changes_nothing(local, frame)
         return no_op
 
     def _changes_nothing(self, local: int, frame: int) -> bool:
@@ -161,27 +187,36 @@ class LocalGraph:
 
     def _input(self, local: int, do: str, what: int) -> Input:
         row = self.rows[local]
-        if do == BROADCAST:
-            return Input(do, what=self.cast.firsts[row.process] + len(row.pasts))
+        if do == SPEAK:
+            message = self._next_message(row)
+            return Input(do, what=message, audience=self.cast.named(self.cast.audiences[message][what]))
         if do == RECEIVE:
             frame = self.frames[what]
             return Input(do, self.cast.names[frame.source], frame.message)
         if do == EXPIRE:
             return Input(do, what=self.timers[what])
+        if do == LINK:
+            call = self.cast.calls[row.process][what]
+            return Input(call.do, call.peer, call.route)
         return Input(do, self.cast.names[what])
+
+    def _next_message(self, row: Local) -> int:
+        return self.cast.firsts[row.process] + len(row.pasts)
 
     def _after(self, local: int, do: str, what: int, machine: Any, deed: Deed) -> LocalStep:
         row = self.rows[local]
         armed = set(row.armed)
-        if do == BROADCAST:
-            own = self.cast.own_masks[row.process] & (
-                (1 << self.cast.firsts[row.process] + len(row.pasts)) - 1
-            )
-            row = row._replace(pasts=(*row.pasts, row.delivered | own))
+        if do == SPEAK:
+            message = self._next_message(row)
+            own = self.cast.own_masks[row.process] & ((1 << message) - 1)
+            audience = self.cast.audiences[message][what]
+            row = row._replace(pasts=(*row.pasts, row.delivered | own), audiences=(*row.audiences, audience))
         elif do == EXPIRE:
             armed.discard(what)
         elif do == SUSPECT:
             row = row._replace(suspected=row.suspected | 1 << what)
+        elif do == LINK:
+            row = row._replace(linked=what + 1)
         for arms, timer in deed.timers:
             (armed.add if arms else armed.discard)(self._timer(timer))
         delivered, stable, log, failure = row.delivered, row.stable, list(row.log), deed.failure
@@ -201,7 +236,7 @@ class LocalGraph:
         if self.remember_order:
             row = row._replace(log=tuple(log))
         sends = () if failure else self._sends(row.process, deed)
-        after = self._numbered(row, machine)
+        after = self._gone(row) if deed.evicted else self._numbered(row, machine)
         return LocalStep(after, sends, tuple(deliveries), tuple(stable_calls), deed.choices, failure)
 
     def _sends(self, process: int, deed: Deed) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -209,6 +244,10 @@ class LocalGraph:
         for target, message in deed.sends:
             by_target.setdefault(self.cast.rank[target], []).append(self._frame(process, target, message))
         return tuple((target, tuple(frames)) for target, frames in sorted(by_target.items()))
+
+    def _gone(self, row: Local) -> int:
+        row = row._replace(machine=b"", armed=frozenset(), suspected=0)
+        return self._numbered_as(row, row)
 
     def _numbered(self, row: Local, machine: Any) -> int:
         row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
@@ -236,8 +275,14 @@ class LocalGraph:
         key = (source, target, freeze(message))
         number = self._frame_of.setdefault(key, len(self.frames))
         if number == len(self.frames):
-            self.frames.append(Frame(source, self.cast.rank[target], message))
+            self.frames.append(
+                Frame(source, self.cast.rank[target], message, self._channel(source, target, message, number))
+            )
         return number
+
+    def _channel(self, source: int, target: str, message: Message, number: int) -> int:
+        key = (source, target, *channel(self.cast, message, number))
+        return self._channel_of.setdefault(key, len(self._channel_of))
 
     def _timer(self, timer: Timer) -> int:
         number = self._timer_of.setdefault(freeze(timer), len(self.timers))

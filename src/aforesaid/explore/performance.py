@@ -23,12 +23,15 @@ UNKNOWN = -1
 
 
 class Input(NamedTuple):
-    """What happens to a protocol object: a broadcast, a frame, a timer, a suspicion."""
+    """What happens to a protocol object: it is to speak, or to open or close a link; a frame comes, a timer
+    fires, a peer is down."""
 
     do: str
     peer: Process = ""
     what: Any = None
-    """The number of the message to broadcast, the frame's message, or the timer."""
+    """The number of the message to say, the route of a link, the frame's message, or the timer."""
+    audience: tuple[Process, ...] | None = None
+    """Whom to say it to; None: to all."""
 
 
 class Told(NamedTuple):
@@ -52,6 +55,8 @@ class Deed:
     """Armed (True) and disarmed, in order."""
     asked: list[int] = field(default_factory=list)
     """How many answers each choice had."""
+    evicted: bool = False
+    """Whether the process is isolated, which ends this incarnation of it; nobody is let in in a scope."""
     failure: str = ""
     """How the call broke the contract of the port; empty if it did not."""
 
@@ -64,8 +69,11 @@ class Deed:
     def stable(self, message_id: MessageId) -> None:
         self.told.append(Told(message_id, stable=True))
 
-    def admit(self, peer: Process) -> None:
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
         """Nobody joins in a scope."""
+
+    def isolated(self) -> None:
+        self.evicted = True
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         self.timers.append((True, timer))
@@ -98,15 +106,22 @@ def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: S
     deed = Deed(answers)
     try:
         match event.do:
-            case "broadcast":
+            case "speak":
                 expected = cast.message_ids[event.what]
-                named = machine.broadcast(str(expected), NOW, deed)
+                if event.audience is None:
+                    named = machine.broadcast(str(expected), NOW, deed)
+                else:
+                    named = machine.send(event.audience, str(expected), NOW, deed)
                 if named != expected:
                     deed.failure = f"{process} called its message {named}, where {expected} was next"
             case "receive":
                 machine.receive(event.peer, event.what, NOW, deed)
             case "expire":
                 machine.expire(event.what, NOW, deed)
+            case "open":
+                machine.open(event.peer, event.what, NOW, deed)
+            case "close":
+                machine.close(event.peer, NOW, deed)
             case _:
                 machine.peer_down(event.peer, NOW, deed)
     except Exception as error:

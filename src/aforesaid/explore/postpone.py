@@ -7,9 +7,12 @@ run ahead are never visited. Unlike sleep sets, which spare transitions but no s
 and a transition here is a few table lookups.
 
 Two shapes of P are tried:
-- the processes that still have something to broadcast. One that has said its last word influences others
+- the processes that still have something to say. One that has said its last word influences others
   through relays only, and relays tell them nothing new: so its own receipts can wait until all have spoken;
 - when all have spoken, one process after the other: their last receipts multiply no more, they add up.
+
+Nothing here rests on whom messages are for: whether a frame is redundant is seen by trying it. Only the first
+shape pays less where messages have audiences, since acks and permits do tell something new.
 
 What "can matter to P" means. Let the others D run on alone, on what is in their inboxes. A frame g that
 some y of D sends meanwhile to x of P is *redundant* if, in the local state of x at hand, it is dead, or it
@@ -69,7 +72,7 @@ class Postponer:
         if any(cells.lossy[world[process]] for process in everyone):
             return everyone
         able = [process for process in everyone if cells.moves(world[process])]
-        speaking = [p for p in able if cells.graph.may_broadcast(cells.local_of[world[p]])]
+        speaking = [p for p in able if cells.graph.may_speak(cells.local_of[world[p]])]
         if len(able) < 2 or len(speaking) == len(able):
             return able
         for first in (speaking,) if speaking else ((process,) for process in able):

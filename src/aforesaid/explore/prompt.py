@@ -52,7 +52,7 @@ class Prompter:
     _found: dict[int, Move | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ordered = "fifo" in self.promises or "causal" in self.promises
+        ordered = any(name in self.promises for name in ("fifo", "causal", "causal_unless_lost"))
         self._commuting = Commuting(
             self.cells.graph, self.cells.scope.fifo, ordered, "stability" in self.promises
         )

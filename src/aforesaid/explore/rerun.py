@@ -20,13 +20,16 @@ from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze
 from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
 from aforesaid.explore.result import Outcome
 from aforesaid.explore.schedule import Step, shown
-from aforesaid.explore.scope import Build, Cast, Scope, Subject, subject
-from aforesaid.protocols.catalog import Setup
+from aforesaid.explore.scope import Build, Scope, Subject, subject
+from aforesaid.protocols.catalog import Algorithm, Setup
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Tracer
 
 
 def replay(
-    build: Build | str, scope: Scope, steps: Sequence[Step], promises: tuple[str, ...] | None = None
+    build: Build | Algorithm | str,
+    scope: Scope,
+    steps: Sequence[Step],
+    promises: tuple[str, ...] | None = None,
 ) -> MemoryTrace:
     """Run a schedule again. The same steps give the same trace."""
     return Rerun(subject(build, scope, promises), scope).run(steps)
@@ -39,7 +42,8 @@ class Seat:
     name: Process
     machine: Any
     index: int
-    said: int = 0
+    audiences: list[int] = field(default_factory=list)
+    """Whom each message it said is for, as bits."""
     log: list[int] = field(default_factory=list)
     """What it delivered, by number."""
     stable: int = 0
@@ -54,7 +58,7 @@ class Rerun:
     """One schedule in progress."""
 
     def __init__(self, subject: Subject, scope: Scope) -> None:
-        self.subject, self.scope, self.cast = subject, scope, Cast(scope)
+        self.subject, self.scope, self.cast = subject, scope, subject.cast(scope)
         self.failure = ""
         """How a protocol broke the contract of the port; nothing happens after that."""
         self._sink = MemorySink()
@@ -90,7 +94,7 @@ class Rerun:
         seats = self._seats
         down = {seat.name for seat in seats.values() if not seat.up}
         return all(
-            seat.said == count
+            len(seat.audiences) == count
             and not seat.timers
             and (seat.suspected == down or not self.scope.detector)
             and all(
@@ -106,7 +110,7 @@ class Rerun:
         """What has come of it, as the search sees it."""
         return tuple(
             (
-                seat.said,
+                tuple(seat.audiences),
                 sum(1 << message for message in set(seat.log) - {UNKNOWN}),
                 seat.stable,
                 tuple(seat.log) if remember_order else (),
@@ -136,18 +140,16 @@ class Rerun:
             case _:
                 event = self._event(seat, step)
                 deed = perform(self.cast, seat.name, seat.machine, event, step.choices)
-                if step.do == "broadcast":
-                    self._tracer.sent(seat.index, self.cast.message_ids[event.what], now)
+                if event.do == "speak":
+                    self._tracer.sent(
+                        seat.index, self.cast.message_ids[event.what], now, self._indices(event)
+                    )
                 self._apply(seat, deed, now)
 
     def _event(self, seat: Seat, step: Step) -> Input:
         match step.do:
-            case "broadcast":
-                rank = self.cast.rank[seat.name]
-                if seat.said == self.cast.counts[rank]:
-                    raise Misuse(f"{seat.name} has nothing left to say")
-                seat.said += 1
-                return Input("broadcast", what=self.cast.firsts[rank] + seat.said - 1)
+            case "broadcast" | "send":
+                return self._speech(seat, step)
             case "receive":
                 return Input("receive", step.peer, self._taken(step, step.keep))
             case "suspect":
@@ -161,6 +163,25 @@ class Rerun:
                         del seat.timers[picture]
                         return Input("expire", what=timer)
                 raise Misuse(f"{seat.name} has not armed {step.what}")
+
+    def _speech(self, seat: Seat, step: Step) -> Input:
+        rank, said = self.cast.rank[seat.name], len(seat.audiences)
+        if said == self.cast.counts[rank]:
+            raise Misuse(f"{seat.name} has nothing left to say")
+        if (step.do == "send") != self.cast.addressed:
+            raise Misuse(
+                f"{self.subject.name} {'addresses' if self.cast.addressed else 'broadcasts'} messages"
+            )
+        for tried in self.cast.audiences[self.cast.firsts[rank] + said]:
+            audience = self.cast.named(tried)
+            if not self.cast.addressed or audience == step.audience:
+                seat.audiences.append(tried)
+                return Input("speak", what=self.cast.firsts[rank] + said, audience=audience)
+        raise Misuse(f"the scope has no such audience: {', '.join(step.audience)}")
+
+    def _indices(self, event: Input) -> list[int] | None:
+        """An audience as the trace knows it."""
+        return None if event.audience is None else [self._seats[name].index for name in event.audience]
 
     def _apply(self, seat: Seat, deed: Deed, now: int) -> None:
         for told in deed.told:

@@ -8,9 +8,9 @@ from aforesaid.explore.schedule import Schedule, Step
 from aforesaid.explore.scope import Scope
 from aforesaid.trace import MemoryTrace
 
-Outcome: TypeAlias = tuple[tuple[int, int, int, tuple[int, ...], bool], ...]
-"""Of each process: how much it said, the sets of what it delivered and called stable, the order of its
-deliveries where orders are remembered, and whether it crashed."""
+Outcome: TypeAlias = tuple[tuple[tuple[int, ...], int, int, tuple[int, ...], bool], ...]
+"""Of each process: whom each of its messages was for, the sets of what it delivered and called stable, the
+order of its deliveries where orders are remembered, and whether it crashed."""
 
 
 @dataclass(frozen=True)

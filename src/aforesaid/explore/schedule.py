@@ -14,7 +14,7 @@ from aforesaid.explore.scope import Scope
 
 SCHEDULE_VERSION = 1
 
-DEEDS = ("broadcast", "receive", "lose", "crash", "suspect", "expire")
+DEEDS = ("broadcast", "send", "receive", "lose", "crash", "suspect", "expire")
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,20 @@ class Step:
     peer: Process = ""
     """The source of the frame, or who is suspected."""
     what: str = ""
-    """The message that is broadcast, the frame, or the timer."""
+    """The message that is said, the frame, or the timer."""
     keep: bool = False
     """True: the network keeps a copy of the frame that it delivers."""
     choices: tuple[int, ...] = ()
     """What the host answered when the protocol let it choose."""
+    audience: tuple[Process, ...] = ()
+    """Whom a message is sent to."""
 
     def __str__(self) -> str:
         match self.do:
             case "broadcast":
                 text = f"{self.process} broadcasts {self.what}"
+            case "send":
+                text = f"{self.process} sends {self.what} to {', '.join(self.audience) or 'nobody'}"
             case "receive":
                 text = f"{self.process} receives {self.what} from {self.peer}"
             case "lose":
@@ -59,14 +63,16 @@ class Step:
         for name in ("peer", "what", "keep"):
             if getattr(self, name):
                 values[name] = getattr(self, name)
-        if self.choices:
-            values["choices"] = list(self.choices)
+        for name in ("choices", "audience"):
+            if getattr(self, name):
+                values[name] = list(getattr(self, name))
         return values
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Step":
         try:
-            step = Step(**{**values, "choices": tuple(values.get("choices", ()))})
+            lists = {name: tuple(values.get(name, ())) for name in ("choices", "audience")}
+            step = Step(**{**values, **lists})
         except TypeError as error:
             raise Misuse(f"not a step of a schedule: {dict(values)!r}") from error
         if step.do not in DEEDS:

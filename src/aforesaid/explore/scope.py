@@ -5,13 +5,14 @@ order of events is covered. A `Cast` is a scope spelled out: the names, and a nu
 that a set of messages is an integer (bit i stands for message i).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeAlias
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.protocols.catalog import Setup, algorithm
+from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
 
 PROCESSES_MAX = 8
@@ -24,6 +25,27 @@ CAUSAL = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causa
 Build: TypeAlias = Callable[[Setup], Any]
 """Makes the protocol object of one process."""
 
+Script: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+"""By process: whom each of its messages is for, in order, by rank."""
+
+OPEN, CLOSE = "open", "close"
+"""What a host may ask of a process's links."""
+
+
+class LinkCall(NamedTuple):
+    """A process is to open, or to close, its link to a peer."""
+
+    process: Process
+    do: str
+    peer: Process
+    route: tuple[Process, ...] | None = None
+    """The mediators of an opening; None: no route is known."""
+
+    @property
+    def names(self) -> tuple[Process, ...]:
+        """Everyone it names."""
+        return (self.process, self.peer, *(self.route or ()))
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -31,7 +53,10 @@ class Scope:
 
     processes: int = 3
     messages: int | tuple[int, ...] = 2
-    """How many messages each process broadcasts, at any moments; one number for all, or one for each."""
+    """How many messages each process says, at any moments; one number for all, or one for each."""
+    audiences: Script | None = None
+    """Whom the messages are for, where the algorithm addresses them; it tells how many there are, too. None:
+    every audience is tried that leaves the sender out: one other process, or any others if it multicasts."""
     duplicates_max: int = 0
     """How often, in all, the network may deliver a frame and keep a copy of it."""
     drops_max: int = 0
@@ -41,6 +66,10 @@ class Scope:
     """How often, in all, an armed timer may fire. Time is abstract: it may at any moment."""
     fifo: bool = False
     """True: the frames of one link arrive in the order they were sent. False: in any order."""
+    links: tuple[LinkCall, ...] = ()
+    """Links that are opened and closed. Each process does its own in this order, at any moments."""
+    options: tuple[tuple[str, Any], ...] = ()
+    """The algorithm's own settings; a mapping will do."""
     detector: bool = True
     """True: each survivor is told of each crash, once, at any later moment."""
     perfect_links: bool = False
@@ -52,6 +81,10 @@ class Scope:
         if not isinstance(self.messages, int):
             # A list, as JSON gives it, would make the scope unhashable.
             object.__setattr__(self, "messages", tuple(self.messages))
+        object.__setattr__(self, "links", tuple(_link_call(*call) for call in self.links))
+        object.__setattr__(self, "options", tuple(sorted(map(tuple, dict(self.options).items()))))
+        if self.audiences is not None:
+            self._follow_script(tuple(tuple(map(tuple, lines)) for lines in self.audiences))
         if len(self.counts) != self.processes:
             raise Misuse(f"messages has {len(self.counts)} numbers for {self.processes} processes")
         if min(self.counts) < 0 or sum(self.counts) > MESSAGES_MAX:
@@ -61,10 +94,26 @@ class Scope:
                 raise Misuse(f"{name} must be 0 to {BUDGET_MAX}, not {getattr(self, name)}")
         if self.crashes_max > self.processes:
             raise Misuse(f"crashes_max is {self.crashes_max}, but there are {self.processes} processes")
+        strangers = {name for call in self.links for name in call.names} - set(self.names)
+        if strangers:
+            raise Misuse(f"links names {min(strangers)}, but there are {', '.join(self.names)}")
+        if self.links and (self.perfect_links or not self.fifo):
+            raise Misuse("links are opened and closed over FIFO links, and not over perfect_links")
+
+    def _follow_script(self, script: Script) -> None:
+        strangers = {rank for lines in script for line in lines for rank in line} - set(range(self.processes))
+        if strangers:
+            raise Misuse(f"audiences names process {min(strangers)}, but there are {self.processes}")
+        object.__setattr__(self, "audiences", script)
+        object.__setattr__(self, "messages", tuple(map(len, script)))
+
+    @property
+    def names(self) -> tuple[Process, ...]:
+        return tuple(f"p{rank}" for rank in range(self.processes))
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many messages each process broadcasts."""
+        """How many messages each process says."""
         if isinstance(self.messages, int):
             return (self.messages,) * self.processes
         return self.messages
@@ -81,10 +130,15 @@ class Scope:
 
 
 class Cast:
-    """A scope spelled out: names of processes, and one number for each message."""
+    """A scope spelled out: names of processes, one number for each message, whom it may be for."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.names: tuple[Process, ...] = tuple(f"p{rank}" for rank in range(scope.processes))
+    def __init__(self, scope: Scope, audience_max: int | None = None, linked: bool = False) -> None:
+        self.names = scope.names
+        self.options = dict(scope.options)
+        self.linked = linked
+        """Whether links open and close: then frames keep their order per link instance."""
+        self.calls = tuple(tuple(call for call in scope.links if call.process == me) for me in self.names)
+        """By process, what it is to do with its links, in order."""
         self.rank = {name: rank for rank, name in enumerate(self.names)}
         self.counts = scope.counts
         self.message_ids = tuple(
@@ -99,35 +153,84 @@ class Cast:
         self.own_masks = tuple(
             ((1 << count) - 1) << first for count, first in zip(self.counts, self.firsts, strict=True)
         )
+        self.addressed = audience_max is not None
+        self.audiences = _audiences(scope, audience_max)
+        """By message, the audiences to try; each is a set of ranks, as bits."""
         # What is said is the message's own name: so a delivery tells which it is, whatever it is called.
         self.said = {str(message_id): number for number, message_id in enumerate(self.message_ids)}
+
+    def named(self, audience: int) -> tuple[Process, ...] | None:
+        """The processes of an audience; None where all messages are broadcasts."""
+        if not self.addressed:
+            return None
+        return tuple(name for rank, name in enumerate(self.names) if audience >> rank & 1)
+
+
+def _audiences(scope: Scope, audience_max: int | None) -> tuple[tuple[int, ...], ...]:
+    ranks = range(scope.processes)
+    if scope.audiences is not None:
+        return tuple((_bits(line),) for lines in scope.audiences for line in lines)
+    tried = []
+    for rank, count in enumerate(scope.counts):
+        others = [other for other in ranks if other != rank]
+        sizes = range(1, (audience_max or 0) + 1)
+        chosen = [_bits(audience) for size in sizes for audience in combinations(others, size)]
+        tried += [tuple(chosen) if audience_max is not None else (_bits(ranks),)] * count
+    return tuple(tried)
+
+
+def _link_call(process: Process, do: str, peer: Process, route: Iterable[Process] | None = None) -> LinkCall:
+    if do not in (OPEN, CLOSE) or process == peer:
+        raise Misuse(f"a process opens or closes its link to another one: not {process}, {do}, {peer}")
+    return LinkCall(process, do, peer, None if route is None else tuple(route))
+
+
+def _bits(ranks: Iterable[int]) -> int:
+    return sum(1 << rank for rank in set(ranks))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is explored, by name, and what it promises."""
+    """What is explored, by name, what it promises, and how it addresses what it says."""
 
     name: str
     build: Build
     promises: tuple[str, ...]
+    audience_max: int | None = None
+    """How many others a message may be for; None: it is for all, a broadcast."""
+    linked: bool = False
+    """Whether its links open and close; then liveness is promised where they end strongly connected."""
+
+    def cast(self, scope: Scope) -> Cast:
+        return Cast(scope, self.audience_max, self.linked)
 
 
-def subject(build: Build | str, scope: Scope, promises: tuple[str, ...] | None) -> "Subject":
-    """What is explored: a name from the catalog, or anything that builds a protocol object."""
+def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, ...] | None) -> "Subject":
+    """What is explored: a name from the catalog, an entry like those, or what builds broadcast protocols."""
     for name in promises or ():
         if name not in PROPERTIES:
             raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
+    audience_max, linked = None, bool(scope.links)
     if isinstance(build, str):
-        entry = algorithm(build)
-        if entry.addressed:
-            raise Misuse(f"{entry.name} sends to chosen receivers; the explorer explores broadcasts")
-        name, builder, promised = entry.name, entry.build, entry.promises
+        build = algorithm(build)
+    if isinstance(build, Algorithm):
+        name, builder, promised = build.name, build.build, build.promised(scope.crashes_max > 0)
+        if scope.links and not build.linked:
+            raise Misuse(f"{name} has no links that open and close")
+        linked = build.linked
+        build.validate(dict(scope.options))
+        if build.addressed:
+            if scope.processes == 1 and scope.audiences is None:
+                raise Misuse(f"{name} says its messages to others: explore 2 processes or more")
+            audience_max = 1 if build.unicast else scope.processes - 1
     else:
         name, builder, promised = getattr(build, "__name__", type(build).__name__), build, CAUSAL
-    return Subject(
-        name, _linked(builder) if scope.perfect_links else builder, promised if promises is None else promises
-    )
+    if scope.audiences is not None and audience_max is None:
+        raise Misuse(f"{name} broadcasts: its messages have no audiences")
+    if scope.perfect_links:
+        builder = _perfectly_linked(builder)
+    return Subject(name, builder, promised if promises is None else promises, audience_max, linked)
 
 
-def _linked(build: Build) -> Build:
+def _perfectly_linked(build: Build) -> Build:
     return lambda setup: PerfectLinks(build(setup))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from aforesaid.explore.cells import CRASH, CRASHES, FREE, LOSE, NOTHING, Cells, Move
-from aforesaid.explore.local import BROADCAST, EXPIRE, RECEIVE, SUSPECT
+from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
 from aforesaid.explore.result import Outcome
@@ -80,7 +80,7 @@ class Worlds:
     def outcome(self, world: World) -> Outcome:
         rows, local_of = self.cells.graph.rows, self.cells.local_of
         locals_ = (rows[local_of[cell]] for cell in world[:-1])
-        return tuple((len(row.pasts), row.delivered, row.stable, row.log, row.crashed) for row in locals_)
+        return tuple((row.audiences, row.delivered, row.stable, row.log, row.crashed) for row in locals_)
 
     def losses(self, world: World) -> tuple[Step, ...]:
         """What the network must have lost if this world is the end."""
@@ -92,10 +92,9 @@ class Worlds:
         peer = what = ""
         if move.do == LOSE:
             return self._loss(move.what)
-        if move.do == BROADCAST:
-            said = len(graph.rows[self.cells.local_of[move.cell]].pasts)
-            what = str(cast.message_ids[cast.firsts[process] + said - 1])
-        elif move.do == RECEIVE:
+        if move.do == SPEAK:
+            return self._speech(process, move)
+        if move.do == RECEIVE:
             frame = graph.frames[move.what]
             peer, what = cast.names[frame.source], shown(frame.message)
         elif move.do == EXPIRE:
@@ -103,6 +102,17 @@ class Worlds:
         elif move.do == SUSPECT:
             peer = cast.names[move.what]
         return Step(move.do, cast.names[process], peer, what, move.keep, move.step.choices)
+
+    def _speech(self, process: int, move: Move) -> Step:
+        cast, audiences = (
+            self.cells.graph.cast,
+            self.cells.graph.rows[self.cells.local_of[move.cell]].audiences,
+        )
+        said = str(cast.message_ids[cast.firsts[process] + len(audiences) - 1])
+        audience, choices = cast.named(audiences[-1]), move.step.choices
+        if audience is None:
+            return Step("broadcast", cast.names[process], what=said, choices=choices)
+        return Step("send", cast.names[process], what=said, choices=choices, audience=audience)
 
     def _loss(self, number: int) -> Step:
         frame, names = self.cells.graph.frames[number], self.cells.graph.cast.names

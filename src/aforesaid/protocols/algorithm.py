@@ -22,6 +22,8 @@ BEST_EFFORT = ("validity", *INTEGRITY)
 RELIABLE = ("validity", "agreement", *INTEGRITY)
 UNIFORM = ("validity", "agreement", "uniform_agreement", *INTEGRITY)
 ORDER = ("fifo", "causal")
+LIVENESS = ("validity", "agreement", "uniform_agreement")
+ORDER_UNLESS_LOST = ("fifo", "causal_unless_lost")
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,23 @@ class Algorithm:
     """True for unicast and multicast: every message names its audience."""
     unicast: bool = False
     """True if an audience is one process."""
+    linked: bool = False
+    """True if its links may be opened, closed and lost: its protocol object offers `Linking`.
+
+    Whether everyone hears everything then depends on the links: liveness is promised if they end strongly
+    connected.
+    """
     options: Mapping[str, str] = field(default_factory=dict)
     """Its own settings, by name, each with what it means."""
+    promises_if_crashed: tuple[str, ...] | None = None
+    """What is left of the promises where a process may crash; None: all of them."""
+
+    def promised(self, crashes: bool, connected: bool = True) -> tuple[str, ...]:
+        """What it promises in a run in which processes may crash, or whose links fell apart."""
+        promises = self.promises
+        if crashes and self.promises_if_crashed is not None:
+            promises = self.promises_if_crashed
+        return promises if connected else tuple(name for name in promises if name not in LIVENESS)
 
     def validate(self, options: Mapping[str, Any]) -> None:
         """Refuse settings it does not have, and values it does not take."""

@@ -13,6 +13,7 @@ from aforesaid.protocols.algorithm import (
 )
 from aforesaid.protocols.entries_broadcast import BROADCASTS
 from aforesaid.protocols.entries_delivery import DELIVERIES
+from aforesaid.protocols.entries_overlay import OVERLAYS
 
 __all__ = [
     "CATALOG",
@@ -27,7 +28,7 @@ __all__ = [
     "algorithm",
 ]
 
-CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in (*BROADCASTS, *DELIVERIES)}
+CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in (*BROADCASTS, *OVERLAYS, *DELIVERIES)}
 
 
 def algorithm(name: str) -> Algorithm:

@@ -170,7 +170,7 @@ BROADCASTS: tuple[Algorithm, ...] = (
         "no-waiting causal broadcast",
         "algorithm 1",
         "every earlier message",
-        (),
+        (FIXED_GROUP,),
         lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
     ),
     *_stacked(

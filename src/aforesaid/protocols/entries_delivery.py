@@ -5,11 +5,13 @@ from functools import partial
 from typing import Any
 
 from aforesaid.protocols.algorithm import (
+    BEST_EFFORT,
     DETECTOR,
     FIFO_LINKS,
     FIXED_GROUP,
     NO_CRASH,
     ORDER,
+    ORDER_UNLESS_LOST,
     RELIABLE,
     RELIABLE_LINKS,
     Algorithm,
@@ -109,9 +111,10 @@ def _hybrid_buffering() -> list[Algorithm]:
             name=name,
             title=title,
             paper=f"hybrid-buffering paper, {section} (corrected)",
-            # Eviction of a dead peer keeps the rest going; what it promises is in hybrid_process.py.
-            needs=(FIXED_GROUP, NO_CRASH),
+            needs=(FIXED_GROUP, DETECTOR),
             promises=(*RELIABLE, *ORDER),
+            # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.
+            promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),
             metadata="two numbers and a flag; besides, an ack and at most one permit",
             build=partial(_hybrid, kind),
             addressed=True,

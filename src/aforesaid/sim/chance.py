@@ -38,6 +38,11 @@ class Chance:
     def pick(self, items: Sequence[T]) -> T:
         return items[self.below(len(items))]
 
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """That many of the items, different ones; all of them if there are fewer."""
+        rest = list(items)
+        return [rest.pop(self.below(len(rest))) for _ in range(min(count, len(rest)))]
+
     def between(self, low: int, high: int) -> int:
         """A whole number in [low, high]."""
         return low + self.below(high - low + 1)

@@ -1,21 +1,28 @@
-"""What goes wrong besides the network's daily misery: crashes, pauses, partitions, joins and leaves."""
+"""What goes wrong besides the network's daily misery: crashes, pauses, partitions, coming and going."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from aforesaid.core import Nanoseconds, Process
 from aforesaid.sim.chance import Chance
+from aforesaid.sim.flight import lose_on_crash
 from aforesaid.sim.parts import (
+    Churn,
     Crash,
     Fault,
+    Flap,
     Join,
     Leave,
     Moment,
     Partition,
     Pause,
+    Rewire,
     Suspect,
     nanoseconds,
 )
+from aforesaid.sim.rewiring import Rewiring
 from aforesaid.sim.scenario import Scenario
+from aforesaid.sim.turns import last_moment, poisson, repeat
 
 if TYPE_CHECKING:
     from aforesaid.sim.seat import Seat
@@ -29,6 +36,7 @@ class Faults:
         self._scenario = scenario
         self._simulation = simulation
         self._chance = Chance(scenario.seed, "faults")
+        self._rewiring = Rewiring(simulation, self._chance)
         self._after: dict[Process, list[int]] = {}
         """By process, after how many deliveries it crashes."""
         self._delivered: dict[Process, int] = {}
@@ -53,6 +61,8 @@ class Faults:
         match fault:
             case Crash(after_deliveries=int(count), process=process):
                 self._after.setdefault(self._victim(process), []).append(count)
+            case Crash(at_ms=at_ms, share=float(share)) if at_ms is not None:
+                simulation.at(self._moment(at_ms), lambda: self._crash_share(share))
             case Crash(at_ms=at_ms, process=process) if at_ms is not None:
                 simulation.at(self._moment(at_ms), lambda: self._crash(process))
             case Pause(at_ms=at_ms, for_ms=for_ms, process=process):
@@ -68,6 +78,12 @@ class Faults:
                 simulation.at(self._moment(at_ms), lambda: self._leave(process))
             case Suspect(at_ms=at_ms, process=process, suspected=suspected):
                 simulation.at(self._moment(at_ms), lambda: self._suspect(process, suspected))
+            case Churn(from_ms=from_ms):
+                simulation.at(nanoseconds(from_ms), lambda: self._churn(fault))
+            case Rewire(from_ms=from_ms):
+                simulation.at(nanoseconds(from_ms), lambda: self._rewire(fault))
+            case Flap(at_ms=at_ms, process=process):
+                simulation.at(self._moment(at_ms), lambda: self._flap(process))
 
     def _moment(self, moment: Moment) -> Nanoseconds:
         if isinstance(moment, list):
@@ -88,7 +104,13 @@ class Faults:
         if seat is not None:
             self._simulation.counters.fired("crash")
             self._simulation.take_down(seat, "crashed")
-            self._simulation.lose_in_flight(seat.name, self._chance)
+            lose_on_crash(self._simulation, seat.name, self._chance)
+
+    def _crash_share(self, share: float) -> None:
+        members = self._simulation.members()
+        # At least one lives to tell.
+        for victim in self._chance.some(members, min(round(share * len(members)), len(members) - 1)):
+            self._crash(victim)
 
     def _pause(self, process: Process, duration: Nanoseconds) -> None:
         seat = self._up(process)
@@ -104,13 +126,14 @@ class Faults:
 
     def _join(self, contact: Process) -> None:
         simulation = self._simulation
-        seat = self._up(contact)
-        if seat is None:
+        contacts = simulation.contacts()
+        if contact == "any" and contacts:
+            contact = self._chance.pick(contacts)
+        if contact not in contacts:
             return
         simulation.counters.fired("join")
         name = f"p{len(simulation.seats)}"
-        newcomer = simulation.seat(name, (name,), joining=True)
-        simulation.call(newcomer, "join", seat.name)
+        simulation.enter(simulation.seat(name, (name,), joining=True), contact)
         for load in simulation.workloads:
             load.joined(name)
 
@@ -126,3 +149,25 @@ class Faults:
         if seat is not None and other is not None and seat is not other:
             self._simulation.counters.fired("suspect")
             self._simulation.call(seat, "peer_down", other.name)
+
+    def _churn(self, churn: Churn) -> None:
+        def unless_few_are_left(action: Callable[[Process], None]) -> Callable[[], None]:
+            return lambda: action("any") if len(self._simulation.members()) > churn.least else None
+
+        until = last_moment(self._simulation, churn.until_ms)
+        for per_second, action in (
+            (churn.joins_per_second, lambda: self._join("any")),
+            (churn.leaves_per_second, unless_few_are_left(self._leave)),
+            (churn.crashes_per_second, unless_few_are_left(self._crash)),
+        ):
+            if per_second:
+                repeat(self._simulation, poisson(per_second, self._chance), action, until)
+
+    def _rewire(self, rewire: Rewire) -> None:
+        wait, until = poisson(rewire.per_second, self._chance), last_moment(self._simulation, rewire.until_ms)
+        repeat(self._simulation, wait, lambda: self._rewiring.change(rewire), until)
+
+    def _flap(self, process: Process) -> None:
+        seat = self._up(process)
+        if seat is not None:
+            self._rewiring.flap(seat)

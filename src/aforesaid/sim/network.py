@@ -1,8 +1,12 @@
-"""The network between simulated processes: when a frame arrives, how often, or never."""
+"""The network between simulated processes: when a frame arrives, how often, or never.
+
+Frames of one *channel* keep their order where the scenario asks for it. A channel is a directed pair of
+processes; or one direction of a link instance, for frames that name theirs in a field `link` (overlays).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from aforesaid.core import Nanoseconds, Process
 from aforesaid.sim.chance import Chance
@@ -12,6 +16,9 @@ from aforesaid.sim.parts import Partition
 
 Schedule = Callable[[Nanoseconds, Process, Process, Any], None]
 """Put a frame's arrival on the agenda: when, target, source, message."""
+
+Channel: TypeAlias = tuple[Process, Process, Any]
+"""Source, target, and the link instance or None."""
 
 
 @dataclass
@@ -24,9 +31,15 @@ class Counters:
     held: int = 0
     arrived: int = 0
     overtook: int = 0
-    """Frames that arrive before an earlier one of the same link."""
+    """Frames that arrive before an earlier one of the same channel."""
     refused: int = 0
     """Broadcasts that a full queue put off; they were tried again."""
+    evicted: int = 0
+    """Incarnations that ended because they were isolated; each process went on as its next one."""
+    control: int = 0
+    """Of the frames sent, those that their algorithm marks as control messages."""
+    control_kinds: dict[str, int] = field(default_factory=dict)
+    """The same by their field `kind`, by the name of their type where they have none."""
     faults: dict[str, int] = field(default_factory=dict)
 
     def fired(self, fault: str) -> None:
@@ -42,27 +55,44 @@ class Network:
         self._schedule = schedule
         self._delay = sampler(model.delay, chance)
         self._loss = model.loss
+        self._control_loss = model.control_loss
         self._duplication = model.duplication
         self._fifo = model.fifo
-        self._latest: dict[tuple[Process, Process], Nanoseconds] = {}
-        """Per link, the latest arrival so far."""
+        self._latest: dict[Channel, Nanoseconds] = {}
+        """Per channel, the latest arrival so far."""
+        self._marks: dict[type, tuple[bool, bool, bool]] = {}
+        """By type of frame: whether it is a control message, is droppable, names its link instance."""
+        self._disconnected: set[Any] = set()
+        """Link instances whose connection was lost."""
         self._partitions: list[Partition] = []
-        self._held: list[tuple[Process, Process, Any]] = []
+        self._held: list[tuple[Channel, Any]] = []
 
     def send(self, source: Process, targets: Sequence[Process], message: Any, now: Nanoseconds) -> None:
         """Hand a message to the link towards each target."""
         counters = self._counters
+        loss = self._loss
+        control, droppable, linked = self._marks.get(type(message)) or self._learn(type(message))
+        link = message.link if linked else None
+        if control:
+            self._count(message, len(targets))
+        if droppable:
+            loss = 1.0 - (1.0 - loss) * (1.0 - self._control_loss)
+        if link in self._disconnected:
+            counters.sent += len(targets)
+            counters.lost += len(targets)
+            return
         for target in targets:
+            channel = (source, target, link)
             counters.sent += 1
-            if self._partitions and self._cut(source, target, message):
+            if self._partitions and self._cut(channel, message):
                 continue
-            if self._loss and self._chance.uniform() < self._loss:
+            if loss and self._chance.uniform() < loss:
                 counters.lost += 1
                 continue
-            self._carry(source, target, message, now)
+            self._carry(channel, message, now)
             if self._duplication and self._chance.uniform() < self._duplication:
                 counters.duplicated += 1
-                self._carry(source, target, message, now)
+                self._carry(channel, message, now)
 
     def part(self, partition: Partition) -> None:
         """A partition begins."""
@@ -74,19 +104,23 @@ class Network:
             return
         self._partitions.remove(partition)
         held, self._held = self._held, []
-        for source, target, message in held:
-            if not self._cut(source, target, message):
-                self._carry(source, target, message, now)
+        for channel, message in held:
+            if not self._cut(channel, message):
+                self._carry(channel, message, now)
 
-    def held_on(self, source: Process, target: Process) -> int:
-        """How many frames of a link a partition holds."""
-        return sum(link[:2] == (source, target) for link in self._held)
+    def disconnect(self, link: Any) -> None:
+        """The connection under a link instance is lost: what is sent on it from here on is lost."""
+        self._disconnected.add(link)
 
-    def keep_held(self, source: Process, target: Process, kept: set[int]) -> None:
-        """Of a link's held frames, oldest first, lose all but those numbered so."""
+    def held(self) -> list[Channel]:
+        """The channels of the frames that partitions hold, oldest frame first."""
+        return [channel for channel, _ in self._held]
+
+    def keep_held(self, channel: Channel, kept: set[int]) -> None:
+        """Of a channel's held frames, oldest first, lose all but those numbered so."""
         rest, number = [], 0
         for frame in self._held:
-            if frame[:2] == (source, target):
+            if frame[0] == channel:
                 number += 1
                 if number - 1 not in kept:
                     self._counters.lost += 1
@@ -96,34 +130,51 @@ class Network:
 
     def heal(self, now: Nanoseconds) -> None:
         """The fault phase is over: no loss, no duplication, no partition."""
-        self._loss = self._duplication = 0.0
+        self._loss = self._control_loss = self._duplication = 0.0
         for partition in list(self._partitions):
             self.mend(partition, now)
 
-    def _carry(self, source: Process, target: Process, message: Any, now: Nanoseconds) -> None:
+    def _learn(self, kind: type) -> tuple[bool, bool, bool]:
+        marks = getattr(kind, "control", False), getattr(kind, "droppable", False), hasattr(kind, "link")
+        self._marks[kind] = marks
+        return marks
+
+    def _count(self, message: Any, copies: int) -> None:
+        name = getattr(message, "kind", type(message).__name__)
+        kinds = self._counters.control_kinds
+        kinds[name] = kinds.get(name, 0) + copies
+        self._counters.control += copies
+
+    def _carry(self, channel: Channel, message: Any, now: Nanoseconds) -> None:
+        source, target, _ = channel
         arrival = now + self._delay(source, target, now)
-        link = (source, target)
-        latest = self._latest.get(link, -1)
-        if arrival <= latest:
-            if self._fifo:
-                arrival = latest + 1
-            else:
-                self._counters.overtook += 1
-        self._latest[link] = max(arrival, latest)
+        latest = self._latest.get(channel, -1)
+        if arrival > latest:
+            self._latest[channel] = arrival
+        elif self._fifo:
+            arrival = self._latest[channel] = latest + 1
+        else:
+            self._counters.overtook += 1
         self._schedule(arrival, target, source, message)
 
-    def _cut(self, source: Process, target: Process, message: Any) -> bool:
+    def _cut(self, channel: Channel, message: Any) -> bool:
         """True if a partition stands between; the frame is then held or lost."""
+        source, target, _ = channel
         for partition in self._partitions:
             if not _separates(partition, source, target):
                 continue
             if partition.frames == "held":
                 self._counters.held += 1
-                self._held.append((source, target, message))
+                self._held.append((channel, message))
             else:
                 self._counters.lost += 1
             return True
         return False
+
+
+def link_of(message: Any) -> Any:
+    """The link instance a frame travels on; None for frames that name none."""
+    return getattr(message, "link", None)
 
 
 def _separates(partition: Partition, source: Process, target: Process) -> bool:

@@ -13,6 +13,7 @@ from aforesaid.core import MILLISECOND, Nanoseconds
 Milliseconds = Annotated[float, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]
 PositiveRate = Annotated[float, Meta(gt=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
 Moment: TypeAlias = float | list[float]
 """A time, or [earliest, latest]: then the seed chooses.
@@ -72,9 +73,11 @@ class Network(Value, frozen=True):
 
     delay: Delay = field(default_factory=lambda: Uniform(min_ms=1, max_ms=20))
     loss: Probability = 0.0
+    control_loss: Probability = 0.0
+    """Loses only frames that an overlay's algorithm calls droppable: frames about links, not broadcasts."""
     duplication: Probability = 0.0
     fifo: bool = False
-    """True: frames of one link arrive in the order they were sent."""
+    """True: frames of one link, or of one link instance where they name it, arrive in the order sent."""
     retransmit: bool = False
     """True: put perfect links (numbers, acks, resending) between the algorithm and the network."""
     retransmit_ms: Annotated[float, Meta(gt=0)] = 50.0
@@ -132,7 +135,17 @@ class AllToAll(Kind, frozen=True, tag="all_to_all"):
     every_ms: Annotated[float, Meta(gt=0)]
 
 
-Workload: TypeAlias = Rate | Bursts | HotSpot | Chain | Pipeline | AllToAll
+class Crowd(Kind, frozen=True, tag="crowd"):
+    """Every so often some processes, different ones and chosen by the seed, speak at the same moment."""
+
+    every_ms: Annotated[float, Meta(gt=0)]
+    size: Count
+    from_ms: Milliseconds = 0
+    until_ms: Milliseconds | None = None
+    fan_out: FanOut = 1
+
+
+Workload: TypeAlias = Rate | Bursts | HotSpot | Chain | Pipeline | AllToAll | Crowd
 
 
 class Crash(Kind, frozen=True, tag="crash"):
@@ -142,6 +155,8 @@ class Crash(Kind, frozen=True, tag="crash"):
     after_deliveries: Count | None = None
     """Instead of a time: right after the process's so-many-th delivery."""
     process: str = "any"
+    share: Annotated[float, Meta(gt=0, le=0.9)] | None = None
+    """Instead of one process: this share of those that are up, all at once."""
 
 
 class Pause(Kind, frozen=True, tag="pause"):
@@ -187,7 +202,44 @@ class Suspect(Kind, frozen=True, tag="suspect"):
     suspected: str = "any"
 
 
-Fault: TypeAlias = Crash | Pause | Partition | Join | Leave | Suspect
+class Churn(Kind, frozen=True, tag="churn"):
+    """Processes come and go, each kind of event at its own rate (Poisson)."""
+
+    from_ms: Milliseconds = 0
+    until_ms: Milliseconds | None = None
+    joins_per_second: NonNegative = 0.0
+    leaves_per_second: NonNegative = 0.0
+    crashes_per_second: NonNegative = 0.0
+    least: Count = 3
+    """Nobody leaves or crashes while no more than this many are up."""
+
+
+class Rewire(Kind, frozen=True, tag="rewire"):
+    """The overlay changes: links are opened, closed, reopened and lost, at one rate in all (Poisson)."""
+
+    per_second: PositiveRate
+    from_ms: Milliseconds = 0
+    until_ms: Milliseconds | None = None
+    open: NonNegative = 1.0
+    """How often, against the three others: a link to a neighbour's neighbour, who mediates."""
+    close: NonNegative = 1.0
+    reopen: NonNegative = 0.0
+    """Closed, and opened again to the same peer within `reopen_ms`."""
+    flap: NonNegative = 0.0
+    """A connection is lost, as by the fault of that name."""
+    blind: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """How likely a link is opened to just anyone, without a route to it."""
+    reopen_ms: Milliseconds = 20
+
+
+class Flap(Kind, frozen=True, tag="flap"):
+    """The connection under one link instance is lost, with a suffix of what was on its way."""
+
+    at_ms: Moment
+    process: str = "any"
+
+
+Fault: TypeAlias = Crash | Pause | Partition | Join | Leave | Suspect | Churn | Rewire | Flap
 
 
 class Detector(Value, frozen=True):

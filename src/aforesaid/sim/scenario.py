@@ -1,12 +1,14 @@
 """A scenario: one typed value that says everything about a run. Same scenario, same trace.
 
-It is read from TOML (`Scenario.from_toml`) and written into the trace as JSON, so that any run can be run
-again. A run has two phases: the *fault phase* of `duration_ms`, in which the workload speaks and the network
-misbehaves; then the *drain phase*, in which everything heals, nobody new speaks, and whatever is owed must
-arrive.
+It is read from TOML, or from the JSON that a trace has of it (`Scenario.from_file`), so that any run can be
+run again. A run has two phases: the *fault phase* of `duration_ms`, in which the workload speaks and the
+network misbehaves; then the *drain phase*, in which everything heals, nobody new speaks, and whatever is owed
+must arrive.
 """
 
+import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +17,7 @@ from msgspec import Meta, field
 
 from aforesaid.core import Misuse
 from aforesaid.protocols.catalog import (
+    CATALOG,
     DETECTOR,
     FIFO_LINKS,
     FIXED_GROUP,
@@ -26,11 +29,13 @@ from aforesaid.protocols.catalog import (
 )
 from aforesaid.sim.explain import explain
 from aforesaid.sim.parts import (
+    Churn,
     Count,
     Crash,
     Delay,
     Detector,
     Fault,
+    Flap,
     HotSpot,
     Join,
     Leave,
@@ -42,6 +47,7 @@ from aforesaid.sim.parts import (
     PerLink,
     Pipeline,
     Rate,
+    Rewire,
     Schedule,
     Suspect,
     Uniform,
@@ -74,17 +80,17 @@ class Scenario(Value, frozen=True):
         """The founding processes."""
         return tuple(f"p{number}" for number in range(self.processes))
 
+    @property
+    def crashes(self) -> int:
+        """How many processes may crash."""
+        return sum(_crashes(fault, self.processes) for fault in self.fault)
+
     @staticmethod
-    def from_toml(path: Path) -> "Scenario":
+    def from_file(path: Path) -> "Scenario":
         """Read and validate a scenario file; every error is one line that names the file and the key."""
+        data = read_table(path, "scenario")
         try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise Misuse(f"cannot read scenario {path}: {error.strerror}") from error
-        try:
-            return Scenario.of(tomllib.loads(text.decode()))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Misuse(f"{path} is not TOML: {error}") from error
+            return Scenario.of(data)
         except Misuse as error:
             raise Misuse(f"{path}: {error}") from error
 
@@ -108,10 +114,14 @@ class Scenario(Value, frozen=True):
         entry.validate(self.options)
         _validate_delay(self.network.delay)
         for workload in self.workload:
-            self._known(_named(workload), f"workload {workload.__struct_config__.tag}")
+            where = f"workload {workload.__struct_config__.tag}"
+            self._known(_named(workload), where)
+            _validate_span(workload, where)
         for fault in self.fault:
-            self._known(_named(fault), f"fault {fault.__struct_config__.tag}")
-            _validate_fault(fault)
+            where = f"fault {fault.__struct_config__.tag}"
+            self._known(_named(fault), where)
+            _validate_span(fault, where)
+            _validate_fault(fault, where)
         self._provides(entry)
 
     def _known(self, names: list[str], where: str) -> None:
@@ -138,22 +148,56 @@ class Scenario(Value, frozen=True):
             raise Misuse(
                 f"{entry.name} needs FIFO links: set network.fifo = true, without duplication or retransmit"
             )
-        if FIXED_GROUP in entry.needs and any(isinstance(fault, Join | Leave) for fault in self.fault):
+        rewired = [fault for fault in self.fault if isinstance(fault, Rewire | Flap)]
+        if rewired and not entry.linked:
+            kind = rewired[0].__struct_config__.tag
+            linked = ", ".join(other.name for other in CATALOG.values() if other.linked)
+            raise Misuse(f"fault {kind}: {entry.name} has no links that open and close; these have: {linked}")
+        if FIXED_GROUP in entry.needs and any(map(_moves, self.fault)):
             raise Misuse(f"{entry.name} needs a fixed group, but processes join or leave in this scenario")
-        crashes = sum(isinstance(fault, Crash) for fault in self.fault)
         suspects = any(isinstance(fault, Suspect) for fault in self.fault)
         if DETECTOR in entry.needs and suspects:
             raise Misuse(f"{entry.name} needs a perfect failure detector, but it errs in this scenario")
         if self.network.retransmit and suspects:
             raise Misuse("network.retransmit gives up on a suspected peer: no false suspicion with it")
-        if NO_CRASH in entry.needs and crashes:
+        if NO_CRASH in entry.needs and self.crashes:
             raise Misuse(
                 f"{entry.name} promises nothing once a process crashes, and one does in this scenario"
             )
-        if MAJORITY in entry.needs and 2 * crashes >= self.processes:
+        if MAJORITY in entry.needs and 2 * self.crashes >= self.processes:
             raise Misuse(
-                f"{entry.name} needs a correct majority, but {crashes} of {self.processes} may crash here"
+                f"{entry.name} needs a correct majority, "
+                f"but {self.crashes} of {self.processes} may crash here"
             )
+
+
+def _crashes(fault: Fault, processes: int) -> int:
+    """How many processes a fault may crash."""
+    if isinstance(fault, Crash):
+        return 1 if fault.share is None else round(fault.share * processes)
+    return processes if isinstance(fault, Churn) and fault.crashes_per_second else 0
+
+
+def _moves(fault: Fault) -> bool:
+    """True for a fault by which processes join or leave."""
+    if isinstance(fault, Churn):
+        return fault.joins_per_second > 0 or fault.leaves_per_second > 0
+    return isinstance(fault, Join | Leave)
+
+
+def read_table(path: Path, kind: str) -> dict[str, Any]:
+    """The plain data of a file: JSON if its name ends so (as a trace has its scenario), else TOML."""
+    language = "JSON" if path.suffix == ".json" else "TOML"
+    load: Callable[[str], Any] = json.loads if language == "JSON" else tomllib.loads
+    try:
+        data = load(path.read_bytes().decode())
+    except OSError as error:
+        raise Misuse(f"cannot read {kind} {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise Misuse(f"{path} is not {language}: {error}") from error
+    if not isinstance(data, dict):
+        raise Misuse(f"{path} is not a {kind}: expected a table of keys and values")
+    return data
 
 
 def _named(part: Workload | Fault) -> list[str]:
@@ -170,7 +214,7 @@ def _named(part: Workload | Fault) -> list[str]:
         return [part.contact]
     if isinstance(part, Suspect):
         return [part.process, part.suspected]
-    if isinstance(part, Crash | Pause | Leave):
+    if isinstance(part, Crash | Pause | Leave | Flap):
         return [part.process]
     return []
 
@@ -186,17 +230,35 @@ def _validate_delay(delay: Delay) -> None:
             raise Misuse("network.delay: the times of a schedule's points must increase")
 
 
-def _validate_fault(fault: Fault) -> None:
-    if isinstance(fault, Partition) and fault.until_ms <= fault.from_ms:
-        raise Misuse(f"fault partition: until_ms {fault.until_ms:g} is not after from_ms {fault.from_ms:g}")
+def _validate_span(part: Workload | Fault, where: str) -> None:
+    """A part that lasts from one time until another."""
+    from_ms, until_ms = getattr(part, "from_ms", 0), getattr(part, "until_ms", None)
+    if until_ms is not None and until_ms <= from_ms:
+        raise Misuse(f"{where}: until_ms {until_ms:g} is not after from_ms {from_ms:g}")
+
+
+def _validate_fault(fault: Fault, where: str) -> None:
     if isinstance(fault, Partition):
         names = [name for group in fault.groups for name in group]
         if len(set(names)) < len(names):
             raise Misuse("fault partition: a process stands in two groups")
     if isinstance(fault, Crash) and (fault.at_ms is None) == (fault.after_deliveries is None):
         raise Misuse("fault crash: give either at_ms or after_deliveries")
-    if not isinstance(fault, Partition) and fault.at_ms is not None:
-        _validate_moment(fault.at_ms, f"fault {fault.__struct_config__.tag}")
+    if (
+        isinstance(fault, Crash)
+        and fault.share is not None
+        and (fault.at_ms is None or fault.process != "any")
+    ):
+        raise Misuse("fault crash: share goes with at_ms, and the seed chooses the processes")
+    if isinstance(fault, Churn) and not (_moves(fault) or fault.crashes_per_second):
+        raise Misuse(
+            "fault churn: give a rate: joins_per_second, leaves_per_second or crashes_per_second, above 0"
+        )
+    if isinstance(fault, Rewire) and not fault.open + fault.close + fault.reopen + fault.flap:
+        raise Misuse("fault rewire: one of open, close, reopen and flap must be above 0")
+    at_ms = getattr(fault, "at_ms", None)
+    if at_ms is not None:
+        _validate_moment(at_ms, where)
 
 
 def _validate_moment(at_ms: Moment, where: str) -> None:

@@ -2,7 +2,8 @@
 
 What the protocol sends goes to the network at once; what it delivers is queued until the call returns, then
 traced and told to the workloads, who may speak in turn. What it calls stable is queued with it, in order, so
-that the trace knows of every delivery and sending that came before.
+that the trace knows of every delivery and sending that came before. So is its word that it is isolated: then
+the process's next incarnation takes the same seat.
 """
 
 from collections import deque
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 STABLE = object()
 """In the queue in a payload's place: the message is not delivered here but called stable."""
 
+ISOLATED = object()
+"""In the queue in a payload's place: no message, but the end of this incarnation once the queue is empty."""
+
+NO_MESSAGE = MessageId("", 0, 0)
+
 
 class Seat:
     """A process's place in the simulation: its protocol, its timers, whether it is up."""
@@ -26,6 +32,7 @@ class Seat:
         "handed",
         "handing_over",
         "inbox",
+        "incarnation",
         "index",
         "machine",
         "name",
@@ -42,6 +49,7 @@ class Seat:
         self.name = name
         self.machine = machine
         self.index = index
+        self.incarnation = 0
         self.up = True
         self.paused = False
         self.timers: dict[Timer, int] = {}
@@ -60,8 +68,14 @@ class Seat:
     def stable(self, message_id: MessageId) -> None:
         self.handed.append((message_id, STABLE))
 
-    def admit(self, peer: Process) -> None:
-        self.simulation.tracer.admitted(self.index, self.simulation.seats[peer].index)
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
+        newcomer = self.simulation.seats[peer]
+        # The request of an incarnation that has ended meanwhile lets nobody in.
+        if incarnation in (None, newcomer.incarnation):
+            self.simulation.tracer.admitted(self.index, newcomer.index)
+
+    def isolated(self) -> None:
+        self.handed.append((NO_MESSAGE, ISOLATED))
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         simulation = self.simulation

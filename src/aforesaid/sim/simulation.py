@@ -6,7 +6,7 @@ the same trace on every machine. Each process sits in a `Seat`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any
 
 from aforesaid import __version__
@@ -14,11 +14,12 @@ from aforesaid.core import MILLISECOND, Busy, MessageId, Nanoseconds, Process, T
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.sim.chance import Chance
+from aforesaid.sim.connected import strongly_connected
 from aforesaid.sim.faults import Faults
 from aforesaid.sim.network import Counters, Network
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import Scenario
-from aforesaid.sim.seat import STABLE, Seat
+from aforesaid.sim.seat import ISOLATED, STABLE, Seat
 from aforesaid.sim.workloads import workload
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
 
@@ -103,6 +104,8 @@ class Simulation:
         self.deliveries = 0
         self.counters = Counters()
         self.choices = Chance(scenario.seed, "choices")
+        self._contact = Chance(scenario.seed, "contacts")
+        self._healed = False
         self.network = Network(
             scenario.network, Chance(scenario.seed, "network"), self.counters, self._schedule_frame
         )
@@ -117,6 +120,9 @@ class Simulation:
 
     def run(self, progress: Progress | None = None) -> str:
         """Run the fault phase, then the drain phase; returns how it ended."""
+        for seat in self.seats.values():
+            if hasattr(seat.machine, "begin"):
+                self.call(seat, "begin")
         for load in self.workloads:
             load.begin()
         self.faults.begin()
@@ -154,7 +160,7 @@ class Simulation:
                 scenario=self.scenario.to_json(),
                 code_version=__version__,
                 ended=ended,
-                promises=self.algorithm.promises,
+                promises=self.algorithm.promised(self.scenario.crashes > 0, self._connected()),
             )
         )
         return Outcome(
@@ -169,17 +175,28 @@ class Simulation:
 
     def seat(self, name: Process, group: tuple[Process, ...], joining: bool = False) -> Seat:
         """A process takes its place; a founding member at once, a newcomer still outside the group."""
-        setup = Setup(me=name, group=group, options=self.scenario.options)
-        machine = self._build(setup)
-        if self.scenario.network.retransmit:
-            machine = PerfectLinks(machine, nanoseconds(self.scenario.network.retransmit_ms))
-        seat = Seat(self, name, machine, self.tracer.began(name, 0, self.now, joining))
+        seat = Seat(self, name, self._machine(name, group), self.tracer.began(name, 0, self.now, joining))
         self.seats[name] = seat
         return seat
+
+    def enter(self, seat: Seat, contact: Process) -> None:
+        """A newcomer asks to be let in."""
+        self.call(seat, "join", contact)
+        if self._healed:
+            self._settle(seat)
+
+    @property
+    def machines(self) -> dict[Process, Any]:
+        """The protocol objects of the processes that are up: whoever looks at a run at rest asks these."""
+        return {seat.name: seat.machine for seat in self.seats.values() if seat.up}
 
     def members(self) -> list[Process]:
         """The processes that are up, in the order they came."""
         return [seat.name for seat in self.seats.values() if seat.up]
+
+    def contacts(self) -> list[Process]:
+        """The members that can let a newcomer in: not those that are on their way in themselves."""
+        return [name for name, machine in self.machines.items() if getattr(machine, "inside", True)]
 
     @property
     def addressed(self) -> bool:
@@ -187,9 +204,9 @@ class Simulation:
         return self.algorithm.addressed
 
     def say(self, process: Process, payload: Any, targets: tuple[Process, ...] = ()) -> None:
-        """A process speaks, if it is up; a paused one when it goes on."""
+        """A process speaks, if it is up and has somebody to speak to; a paused one when it goes on."""
         seat = self.seats[process]
-        if seat.up:
+        if seat.up and (targets or not self.addressed):
             self._do(seat, self._say, payload, targets)
 
     def at(self, time: Nanoseconds, action: Callable[[], None]) -> None:
@@ -225,30 +242,6 @@ class Simulation:
             if other.up:
                 self.put(told, self._peer_down, other, seat.name)
 
-    def lose_in_flight(self, source: Process, chance: Chance) -> None:
-        """A crashed process's frames on their way: an arbitrary part is lost, of a FIFO link a suffix."""
-        flying: dict[Process, list[int]] = {}
-        for place, entry in enumerate(self.agenda):
-            if entry[2] == self._arrive and entry[4] == source:
-                flying.setdefault(entry[3].name, []).append(place)
-        lost: set[int] = set()
-        for target in [seat.name for seat in self.seats.values()]:
-            places = sorted(flying.get(target, ()), key=lambda place: self.agenda[place][:2])
-            # What a partition holds was sent after what is on its way: it is the tail of the link.
-            kept = self._survivors(len(places) + self.network.held_on(source, target), chance)
-            lost.update(place for number, place in enumerate(places) if number not in kept)
-            self.network.keep_held(source, target, {number - len(places) for number in kept})
-        self.counters.lost += len(lost)
-        # In place: `run` holds this list.
-        self.agenda[:] = [entry for place, entry in enumerate(self.agenda) if place not in lost]
-        heapify(self.agenda)
-
-    def _survivors(self, count: int, chance: Chance) -> set[int]:
-        """Which of a crashed process's frames of one link, oldest first, arrive all the same."""
-        if self.scenario.network.fifo:
-            return set(range(chance.between(0, count)))
-        return {number for number in range(count) if chance.uniform() < 0.5}
-
     def expire(self, seat: Seat, timer: Timer, armed: int) -> None:
         if seat.timers.get(timer) == armed:
             self._do(seat, self._expire, timer, armed)
@@ -258,10 +251,10 @@ class Simulation:
         self.tracer.stable(seat.index, message_id, self.now)
 
     def _schedule_frame(self, time: Nanoseconds, target: Process, source: Process, message: Any) -> None:
-        heappush(self.agenda, (time, self.order, self._arrive, self.seats[target], source, message))
+        heappush(self.agenda, (time, self.order, self.arrive, self.seats[target], source, message))
         self.order += 1
 
-    def _arrive(self, seat: Seat, source: Process, message: Any) -> None:
+    def arrive(self, seat: Seat, source: Process, message: Any) -> None:
         if seat.up and not seat.paused:
             self.counters.arrived += 1
             seat.machine.receive(source, message, self.now, seat)
@@ -314,11 +307,15 @@ class Simulation:
     def _hand_over(self, seat: Seat) -> None:
         """Trace what was delivered or is stable; tell the workloads of deliveries, and they may speak."""
         handed = seat.handed
+        isolated = False
         seat.handing_over = True
         while handed and seat.up:
             message_id, payload = handed.popleft()
             if payload is STABLE:
                 self.stable(seat, message_id)
+                continue
+            if payload is ISOLATED:
+                isolated = True
                 continue
             self.tracer.delivered(seat.index, message_id, self.now)
             self.deliveries += 1
@@ -329,11 +326,45 @@ class Simulation:
                 load.heard(seat.name, payload)
         handed.clear()
         seat.handing_over = False
+        if isolated and seat.up:
+            self._begin_again(seat)
+
+    def _begin_again(self, seat: Seat) -> None:
+        """An isolated process enters the group as its next incarnation, if there is anyone to let it in."""
+        contacts = [name for name in self.contacts() if name != seat.name]
+        if not contacts:
+            return
+        self.counters.evicted += 1
+        self.tracer.ended(seat.index, "evicted", self.now)
+        seat.timers.clear()
+        seat.incarnation += 1
+        seat.machine = self._machine(seat.name, (seat.name,), seat.incarnation)
+        seat.index = self.tracer.began(seat.name, seat.incarnation, self.now, joining=True)
+        self.enter(seat, self._contact.pick(contacts))
+
+    def _machine(self, name: Process, group: tuple[Process, ...], incarnation: int = 0) -> Any:
+        machine = self._build(Setup(name, group, incarnation, self.scenario.options))
+        if self.scenario.network.retransmit:
+            return PerfectLinks(machine, nanoseconds(self.scenario.network.retransmit_ms))
+        return machine
 
     def _heal(self) -> None:
         self.network.heal(self.now)
+        self._healed = True
         for seat in self.seats.values():
             self.resume(seat)
+            self._settle(seat)
+
+    def _settle(self, seat: Seat) -> None:
+        if hasattr(seat.machine, "settle"):
+            self.call(seat, "settle")
+
+    def _connected(self) -> bool:
+        """True unless links that come and go have left someone unable to reach everyone."""
+        if not self.algorithm.linked:
+            return True
+        links = {name: [peer for peer, _ in machine.links()] for name, machine in self.machines.items()}
+        return strongly_connected(links) and len(self.contacts()) == len(links)
 
     def _gauges(self) -> dict[str, int]:
         total: dict[str, int] = {}
@@ -348,6 +379,8 @@ class Simulation:
             self.tracer.sample(self.now, name, value)
         self.tracer.sample(self.now, "frames_sent", self.counters.sent)
         self.tracer.sample(self.now, "in_flight", len(self.agenda))
+        if self.counters.control:
+            self.tracer.sample(self.now, "control_sent", self.counters.control)
         # The sampler must not keep a finished run going.
         if self.agenda:
             self.at(self.now + nanoseconds(self.scenario.sample_ms), self._sample)

@@ -13,14 +13,11 @@ from aforesaid.core import SECOND, Nanoseconds, Process
 from aforesaid.sim import parts as model
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.parts import nanoseconds
+from aforesaid.sim.turns import Clock, last_moment, poisson, repeat
 
 
-class Stage(Protocol):
-    """What a workload may do in the simulation."""
-
-    now: Nanoseconds
-    until: Nanoseconds
-    """The end of the fault phase: nothing new is said from then on; replies may still be."""
+class Stage(Clock, Protocol):
+    """What a workload may do in the simulation. After the fault phase, only replies may still be said."""
 
     @property
     def addressed(self) -> bool:
@@ -28,8 +25,6 @@ class Stage(Protocol):
 
     def say(self, process: Process, payload: Any, targets: tuple[Process, ...] = ()) -> None:
         """Speak to the targets, or to all where messages are not addressed, if the process is up."""
-
-    def at(self, time: Nanoseconds, action: Callable[[], None]) -> None: ...
 
     def members(self) -> list[Process]:
         """The processes now in the group."""
@@ -65,22 +60,14 @@ class Workload(ABC, Generic[Spec]):
         if not self.stage.addressed:
             return ()
         others = [other for other in self.stage.members() if other != process]
-        return tuple(others.pop(self.chance.below(len(others))) for _ in range(min(count, len(others))))
+        return tuple(self.chance.some(others, count))
 
     def repeat(self, wait: Callable[[], Nanoseconds], action: Callable[[], None]) -> None:
         """Do the action again and again, waiting before each time, until the fault phase ends."""
-
-        def turn() -> None:
-            action()
-            self.repeat(wait, action)
-
-        time = self.stage.now + max(1, wait())
-        if time < self.stage.until:
-            self.stage.at(time, turn)
+        repeat(self.stage, wait, action, self.stage.until)
 
     def poisson(self, per_second: float, action: Callable[[], None]) -> None:
-        mean = round(SECOND / per_second)
-        self.repeat(lambda: self.chance.exponential(mean), action)
+        self.repeat(poisson(per_second, self.chance), action)
 
 
 class RateLoad(Workload[model.Rate]):
@@ -137,6 +124,8 @@ class ChainLoad(Workload[model.Chain]):
 
     def _ask(self) -> None:
         everyone = self.stage.members()
+        if not everyone:
+            return
         asker = self.chance.pick(everyone)
         asked = self.chance.pick([process for process in everyone if process != asker] or everyone)
         self.stage.say(asker, (self.number, asker, asked, self.spec.depth), (asked,))
@@ -185,6 +174,17 @@ class AllToAllLoad(Workload[model.AllToAll]):
                 self.stage.say(process, (self.number,))
 
 
+class CrowdLoad(Workload[model.Crowd]):
+    def begin(self) -> None:
+        period, until = nanoseconds(self.spec.every_ms), last_moment(self.stage, self.spec.until_ms)
+        begin = nanoseconds(self.spec.from_ms)
+        self.stage.at(begin, lambda: repeat(self.stage, lambda: period, self._speak, until))
+
+    def _speak(self) -> None:
+        for process in self.chance.some(self.stage.members(), self.spec.size):
+            self.stage.say(process, (self.number,), self.some_others(process, self.spec.fan_out))
+
+
 _KINDS: dict[type, type[Workload[Any]]] = {
     model.Rate: RateLoad,
     model.Bursts: BurstLoad,
@@ -192,6 +192,7 @@ _KINDS: dict[type, type[Workload[Any]]] = {
     model.Chain: ChainLoad,
     model.Pipeline: PipelineLoad,
     model.AllToAll: AllToAllLoad,
+    model.Crowd: CrowdLoad,
 }
 
 

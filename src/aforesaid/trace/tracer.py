@@ -57,6 +57,7 @@ class _Watched:
     joined: bool
     fate: str
     ended_ns: Nanoseconds = -1
+    complete: bool = True
     base: tuple[int, ...] = ()
     delivered: int = 0
     frontier: dict[int, None] = field(default_factory=dict)
@@ -99,15 +100,20 @@ class Tracer:
         return index
 
     def admitted(self, contact: int, newcomer: int) -> None:
-        """The contact admits a newcomer: its frontier is what the newcomer is not owed."""
-        watched = self._processes[newcomer]
-        if watched.fate == "unknown":
-            watched.fate, watched.base = "alive", tuple(self._processes[contact].frontier)
+        """The contact admits a newcomer: its frontier, and its own base, is what the newcomer is not owed.
 
-    def ended(self, process: int, fate: str, now: Nanoseconds) -> None:
-        """A process left, crashed or was evicted."""
+        A newcomer that never heard of it asks again: the last admission before its first delivery counts.
+        What it has said by then counts for nothing, since that waits inside it until it is let in.
+        """
+        watched, host = self._processes[newcomer], self._processes[contact]
+        asks_again = watched.fate == "alive" and watched.joined and not watched.delivered
+        if watched.fate == "unknown" or asks_again:
+            watched.fate, watched.base = "alive", tuple({**dict.fromkeys(host.base), **host.frontier})
+
+    def ended(self, process: int, fate: str, now: Nanoseconds, complete: bool = True) -> None:
+        """A process left, crashed or was evicted; not complete: its last events may not be known."""
         watched = self._processes[process]
-        watched.fate, watched.ended_ns = fate, now
+        watched.fate, watched.ended_ns, watched.complete = fate, now, complete
         self._alive -= 1
 
     def sent(
@@ -324,7 +330,7 @@ class Tracer:
             fate=[row.fate for row in rows],
             joined=np.array([row.joined for row in rows], np.bool_),
             base=Lists.of(row.base for row in rows),
-            complete=np.ones(len(rows), np.bool_),
+            complete=np.array([row.complete for row in rows], np.bool_),
         )
 
 

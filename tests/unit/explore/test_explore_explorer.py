@@ -8,7 +8,7 @@ from aforesaid.explore import NONE, Progress, Scope, explore
 from aforesaid.explore import search as search_module
 from aforesaid.explore.audit import has_cycle, misrepresented, revived, unmet
 from aforesaid.explore.cells import ALL, Cells
-from aforesaid.explore.local import BROADCAST, RECEIVE, LocalGraph
+from aforesaid.explore.local import RECEIVE, SPEAK, LocalGraph
 from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import Setup, algorithm
 from model import broken
@@ -94,31 +94,31 @@ class TestAudits:
 
     def test_a_frame_that_has_an_effect_later_has_revived(self) -> None:
         graph, cells = self.graph("waiting", SCOPE)
-        (said,) = graph.step(graph.start(0), BROADCAST, 0)
+        (said,) = graph.step(graph.start(0), SPEAK, 0)
         frame = next(frame for frame in said.sent if graph.frames[frame].target == 1)
         start = graph.start(1)
         (heard,) = graph.step(start, RECEIVE, frame)
         assert cells.is_dead(heard.after, frame)
         assert revived(cells) == set()
         # A false claim: in the state after, it would have an effect.
-        (spoken,) = graph.step(start, BROADCAST, 0)
+        (spoken,) = graph.step(start, SPEAK, 0)
         cells.taken_away[start] = {frame}
         assert spoken.after != start
         assert revived(cells) == {frame}
 
     def test_an_obligation_is_met_if_whoever_sends_one_finds_the_other_dead(self) -> None:
         graph, cells = self.graph("waiting", SCOPE)
-        (said,) = graph.step(graph.start(0), BROADCAST, 0)
+        (said,) = graph.step(graph.start(0), SPEAK, 0)
         to_1, _ = said.sent
         (relayed,) = graph.step(graph.start(1), RECEIVE, to_1)
         (relay,) = relayed.sent
         assert not unmet(cells, {(relay, to_1)})
-        (other,) = graph.step(graph.start(1), BROADCAST, 0)
+        (other,) = graph.step(graph.start(1), SPEAK, 0)
         assert unmet(cells, {(other.sent[0], to_1)})
 
     def test_steps_that_lead_back_are_a_cycle(self) -> None:
         graph, _ = self.graph("waiting", SCOPE)
-        graph.step(graph.start(0), BROADCAST, 0)
+        graph.step(graph.start(0), SPEAK, 0)
         assert not has_cycle(graph)
         talker = LocalGraph(Cast(SCOPE), lambda setup: Echo(setup.group[-1]))
         start = talker.start(0)
@@ -130,13 +130,13 @@ class TestAudits:
     def test_orders_that_matter_are_named(self) -> None:
         scope = Scope(processes=3, messages=1)
         graph = LocalGraph(Cast(scope), broken.hoarder)
-        frames = [graph.step(graph.start(rank), BROADCAST, 0)[0].sent[-1] for rank in (0, 1)]
+        frames = [graph.step(graph.start(rank), SPEAK, 0)[0].sent[-1] for rank in (0, 1)]
         for order in (frames, frames[::-1]):
             local = graph.start(2)
             for frame in order:
                 local = graph.step(local, RECEIVE, frame)[0].after
         assert misrepresented(graph) == set()
-        graph.step(local, BROADCAST, 0)
+        graph.step(local, SPEAK, 0)
         assert misrepresented(graph) == {"Hoarder.held"}
 
 

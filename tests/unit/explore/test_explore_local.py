@@ -4,7 +4,7 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.explore import Scope, explore
-from aforesaid.explore.local import BROADCAST, EXPIRE, RECEIVE, SUSPECT, LocalGraph
+from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT, LocalGraph
 from aforesaid.explore.performance import Input, Told, identified, perform
 from aforesaid.explore.picture import differing, picture
 from aforesaid.explore.scope import Cast
@@ -68,8 +68,8 @@ class TestCalls:
             assert deed.failure == f"p0 sent (1, 2) to {target}"
 
     def test_a_message_has_the_next_number(self) -> None:
-        assert not perform(CAST, "p0", Toy(), Input("broadcast", what=0)).failure
-        deed = perform(CAST, "p0", Toy(), Input("broadcast", what=1))
+        assert not perform(CAST, "p0", Toy(), Input("speak", what=0)).failure
+        deed = perform(CAST, "p0", Toy(), Input("speak", what=1))
         assert deed.failure == "p0 called its message p0#1, where p0#2 was next"
 
     def test_a_delivery_is_known_by_what_was_said(self) -> None:
@@ -120,14 +120,14 @@ class TestGraph:
         start = graph.start(0)
         assert graph.start(0) == start
         assert graph.start(1) != start
-        (step,) = graph.step(start, BROADCAST, 0)
-        assert graph.step(start, BROADCAST, 0)[0] is step
+        (step,) = graph.step(start, SPEAK, 0)
+        assert graph.step(start, SPEAK, 0)[0] is step
         assert step.after != start
         assert step.deliveries == ((0, 0),)
         assert graph.rows[step.after].pasts == (0,)
-        (again,) = graph.step(step.after, BROADCAST, 0)
+        (again,) = graph.step(step.after, SPEAK, 0)
         assert graph.rows[again.after].pasts == (0b00, 0b01)
-        assert not graph.may_broadcast(again.after)
+        assert not graph.may_speak(again.after)
 
     def test_frames_of_different_kinds_are_different_frames(self) -> None:
         graph = graph_of(Toy(("send", ["p1"], (1, 2)), ("send", ["p1"], MessageId("a", 0, 1))))
@@ -148,7 +148,7 @@ class TestGraph:
 
     def test_a_no_op_changes_nothing_and_asks_for_nothing(self) -> None:
         graph = LocalGraph(CAST, algorithm("waiting").build)
-        (said,) = graph.step(graph.start(0), BROADCAST, 0)
+        (said,) = graph.step(graph.start(0), SPEAK, 0)
         (frame,) = said.sent
         start = graph.start(1)
         assert not graph.is_no_op(start, frame)

@@ -97,3 +97,17 @@ def test_timers_fire_when_they_are_armed() -> None:
     assert replay("waiting", scope, steps).run.ended == "cut"
     steps.append(Step("receive", "p0", "p1", "Ack(1)"))
     assert replay("waiting", scope, steps).run.ended == "drained"
+
+
+def test_what_is_sent_goes_to_its_audience_only() -> None:
+    scope = Scope(3, (1, 1, 0))
+    to_both = Step("send", "p0", what="p0#1", audience=("p1", "p2"))
+    to_one = Step("send", "p1", what="p1#1", audience=("p2",))
+    trace = replay("rst", scope, [to_both, to_one])
+    assert [trace.messages.audience[message].tolist() for message in (0, 1)] == [[1, 2], [2]]
+    with pytest.raises(Misuse, match="the scope has no such audience: p1"):
+        replay("rst", scope, [Step("send", "p1", what="p1#1", audience=("p1",))])
+    with pytest.raises(Misuse, match="rst addresses messages"):
+        replay("rst", scope, [SAY])
+    with pytest.raises(Misuse, match="waiting broadcasts messages"):
+        replay("waiting", SCOPE, [to_both])

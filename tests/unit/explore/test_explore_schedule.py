@@ -12,6 +12,8 @@ from aforesaid.explore.schedule import shown
 
 STEPS = (
     Step("broadcast", "p1", what="p1#1"),
+    Step("send", "p1", what="p1#2", audience=("p0", "p2")),
+    Step("send", "p1", what="p1#3"),
     Step("receive", "p2", "p0", "Relay(p0#1)"),
     Step("receive", "p2", "p0", "Relay(p0#1)", keep=True),
     Step("lose", "p2", "p0", "Relay(p0#1)"),
@@ -24,6 +26,8 @@ STEPS = (
 def test_a_step_reads_as_a_sentence() -> None:
     assert list(map(str, STEPS)) == [
         "p1 broadcasts p1#1",
+        "p1 sends p1#2 to p0, p2",
+        "p1 sends p1#3 to nobody",
         "p2 receives Relay(p0#1) from p0",
         "p2 receives Relay(p0#1) from p0, and the network keeps a copy",
         "the network loses Relay(p0#1) from p0 to p2",

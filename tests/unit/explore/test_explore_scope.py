@@ -63,8 +63,38 @@ def test_what_is_explored_has_a_name_and_promises() -> None:
         subject("nothing", Scope(), None)
     with pytest.raises(Misuse, match="nothing can promise 'luck'"):
         subject("waiting", Scope(), ("luck",))
-    with pytest.raises(Misuse, match="rst sends to chosen receivers"):
-        subject("rst", Scope(), None)
+    with pytest.raises(Misuse, match="waiting broadcasts: its messages have no audiences"):
+        subject("waiting", Scope(audiences=(((1,),), (), ())), None)
+
+
+def test_what_is_left_of_the_promises_after_a_crash() -> None:
+    assert subject("hybrid_sps", Scope(), None).promises == algorithm("hybrid_sps").promises
+    assert "causal_unless_lost" in subject("hybrid_sps", Scope(crashes_max=1), None).promises
+    assert subject("waiting", Scope(crashes_max=1), None).promises == algorithm("waiting").promises
+
+
+def audiences(name: str, scope: Scope) -> list[list[tuple[str, ...] | None]]:
+    cast = subject(name, scope, None).cast(scope)
+    return [[cast.named(audience) for audience in tried] for tried in cast.audiences]
+
+
+def test_every_audience_is_tried_that_leaves_the_sender_out() -> None:
+    assert audiences("waiting", Scope(3, (1, 0, 1))) == [[None], [None]]
+    assert audiences("mf", Scope(3, (0, 1, 0))) == [[("p0",), ("p2",)]]
+    assert audiences("rst", Scope(3, (0, 1, 0))) == [[("p0",), ("p2",), ("p0", "p2")]]
+    with pytest.raises(Misuse, match="rst says its messages to others: explore 2 processes or more"):
+        audiences("rst", Scope(1, 1))
+
+
+def test_a_script_tells_audiences_and_how_many_messages_there_are() -> None:
+    scope = Scope.from_dict({"processes": 3, "audiences": [[[1], [2, 0]], [], [[]]]})
+    assert scope.counts == (2, 0, 1)
+    assert hash(scope) == hash(Scope(3, audiences=(((1,), (2, 0)), (), ((),))))
+    assert audiences("rst", scope) == [[("p1",)], [("p0", "p2")], [()]]
+    with pytest.raises(Misuse, match="audiences names process 3, but there are 3"):
+        Scope(3, audiences=(((3,),), (), ()))
+    with pytest.raises(Misuse, match="messages has 2 numbers for 3 processes"):
+        Scope(3, audiences=((), ()))
 
 
 def test_perfect_links_are_put_under_what_is_explored() -> None:

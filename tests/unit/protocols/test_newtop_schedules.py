@@ -147,8 +147,11 @@ class Seat:
     def disarm(self, timer: Any) -> None:
         self.timer = None
 
-    def admit(self, peer: str) -> None:
+    def admit(self, peer: str, incarnation: int | None = None) -> None:
         raise AssertionError("nobody joins")
+
+    def isolated(self) -> None:
+        raise AssertionError("nobody is isolated")
 
     def choose(self, label: str, count: int) -> int:
         raise AssertionError("Newtop leaves nothing to chance")

@@ -41,3 +41,12 @@ def test_no_quantile_stands_so_near_a_rounding_edge_that_another_machine_could_r
         z = NormalDist().inv_cdf((share + 0.5) / QUANTILES)
         scaled = abs(z) * 1e9
         assert abs(scaled - int(scaled) - 0.5) > 1e-5, share
+
+
+def test_some_are_different_ones_each_as_likely() -> None:
+    chance = Chance(1, "test")
+    drawn = [chance.some("abcde", 2) for _ in range(5_000)]
+    assert all(len(set(pair)) == 2 for pair in drawn)
+    counts = [sum(letter in pair for pair in drawn) for letter in "abcde"]
+    assert 1_850 < min(counts) <= max(counts) < 2_150
+    assert sorted(chance.some("abc", 9)) == ["a", "b", "c"]

@@ -205,12 +205,60 @@ def test_a_joiner_has_its_contacts_frontier_as_base() -> None:
     assert rows.fate == ["alive", "alive", "alive", "unknown"]
 
 
-def test_only_the_first_admission_counts() -> None:
+def test_a_joiner_through_a_joiner_is_not_owed_what_its_contact_was_not() -> None:
     play = Play("ab")
+    play.send("a1")
     play.join("j", contact="a")
     play.send("b1")
+    play.deliver("j", "b1")
+    play.join("k", contact="j")
+    assert set(play.end().processes.base[3].tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "base"),
+    [
+        (lambda play: None, {"b1"}),
+        (lambda play: play.send("j1"), {"b1"}),
+        (lambda play: play.deliver("j", "a1"), {"a1"}),
+        (lambda play: play.tracer.ended(play.index["j"], "evicted", 9), {"a1"}),
+    ],
+    ids=["asks again", "has spoken, which waits", "has delivered", "has ended"],
+)
+def test_the_last_admission_before_the_first_delivery_counts(
+    meanwhile: Callable[[Play], object], base: set[str]
+) -> None:
+    play = Play("ab")
+    play.send("a1")
+    play.join("j", contact="a")
+    play.deliver("b", "a1")
+    play.send("b1")
+    meanwhile(play)
     play.tracer.admitted(play.index["b"], play.index["j"])
-    assert not len(play.end().processes.base[2])
+    trace = play.end()
+    found = [label_of_message(trace, message).replace("#", "") for message in trace.processes.base[2]]
+    assert set(found) == base
+    assert trace.processes.fate[2] == ("evicted" if 9 in trace.processes.ended_ns else "alive")
+
+
+def test_a_founder_is_not_admitted() -> None:
+    play = Play("ab")
+    play.send("a1")
+    play.tracer.admitted(play.index["a"], play.index["b"])
+    assert not len(play.end().processes.base[1])
+
+
+def test_a_newcomer_that_asks_twice_has_the_predecessors_of_what_it_delivers_and_keeps_nobody_elses() -> None:
+    play = Play("ab")
+    play.join("j", contact="a")
+    play.tracer.admitted(play.index["b"], play.index["j"])
+    play.send("b1")
+    play.send("b2")
+    for process in "abj":
+        play.deliver(process, "b1", "b2")
+    play.send("j1")
+    assert list(play.tracer._travelling) == [2]
+    assert after(play.end(), "j1") == {"b2"}
 
 
 def test_a_joiners_deliveries_do_not_use_up_the_predecessors_that_others_need() -> None:

@@ -9,10 +9,12 @@ Deviations from the paper:
   step has to tell one peer is one number, and a late or repeated frame tells nothing new;
 - an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
   sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
-  only the youngest would not do: an older permit may be needed to get the younger one given.
+  only the youngest would not do: an older permit may be needed to get the younger one given;
+- News is ours: processes do not fail in the paper. What it is for: see `hybrid_process`, eviction.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from aforesaid.core import Payload, Process
@@ -28,6 +30,13 @@ class Msg(NamedTuple):
     flagged: bool
     """Whoever delivers it needs a permit before it may pass on what it knows."""
     payload: Payload
+
+
+class News(NamedTuple):
+    """The first message that leaves on a channel after an eviction: it tells who is gone."""
+
+    gone: tuple[Process, ...]
+    message: Msg
 
 
 class Ack(NamedTuple):
@@ -61,11 +70,13 @@ class Channel:
         "given",
         "last",
         "missing",
+        "news",
         "permitted",
         "unacked",
+        "untold",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, untold: Iterable[Process] = ()) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
         self.unacked: deque[int] = deque()
@@ -84,3 +95,23 @@ class Channel:
         self.armed = False
         """The peer's timer is running: while, and only while, it has something to acknowledge or permit."""
         self.backoff = 1
+        self.untold: set[Process] = set(untold)
+        """Who was evicted here since the last message left for the peer."""
+        self.news: dict[int, tuple[Process, ...]] = {}
+        """By number, who is gone by messages that tell it and are not acknowledged."""
+
+    def tell(self, message: Msg) -> News:
+        """The message as it leaves for the first time, with the news."""
+        self.news[message.number] = gone = tuple(sorted(self.untold))
+        self.untold.clear()
+        return News(gone, message)
+
+    def again(self, message: Msg) -> Msg | News:
+        """The message as it left before."""
+        gone = self.news.get(message.number)
+        return News(gone, message) if gone else message
+
+    def forget(self, peer: Process) -> None:
+        """The peer is back: that it was gone is no news any more."""
+        self.untold.discard(peer)
+        self.news = {n: tuple(name for name in gone if name != peer) for n, gone in self.news.items()}

@@ -26,16 +26,20 @@ sends ahead of a gap, then frames are dropped to be sent again (not so with `ret
 Eviction. `peer_down(j)` is the word of an operator or detector that this incarnation of j will not come back.
 Nothing is owed to j any more: what was said to it counts as acknowledged, and what is said to it from now on
 reaches nobody. Nothing is expected of j any more: its missing permits count as given, and its frames are
-dropped, what came early included. So nothing of this process ever waits for j. What is promised afterwards:
-- between processes that are not evicted, everything stays as promised, for all messages but j's;
-- of j's own messages each process delivers a prefix of what j said to it;
-- a message that causally follows one of j's, m', may be delivered at k before m' only if k had not evicted j
-  yet when it delivered it: once k has evicted j, m' is not delivered any more. An application that needs
-  more lets every process evict j before it lets any process speak again;
+dropped, what came early included. So nothing of this process ever waits for j. And an eviction travels ahead
+of what was said without j's permits: the first message that leaves on each channel afterwards is News and
+names j, and whoever receives it evicts j before it delivers. What is promised, if all evict j in the end:
+- between processes that are not evicted, everything stays as promised, for all messages but j's: each is
+  delivered exactly once, in FIFO and in causal order, whatever passed through j;
+- of j's own messages each process delivers a prefix of what j said to it; of a multicast of j's, some
+  receivers may deliver their copy and others lose theirs;
+- k delivers a message that follows one of j's, m' for k, either after m', or after it has evicted j; then
+  it never delivers m'. So nothing is ever delivered in the wrong order (`causal_unless_lost`), but m' may be
+  missing. No more can be had where flagged messages are delivered at once: docs/hybrid-buffering.md;
 - to j, if it is alive after all, nothing is promised, not even order between senders: what we had said to it
   may arrive late, after others' messages that followed it. It retransmits to us in vain until it evicts us.
 `peer_up(j)` makes room for a new incarnation of j, with fresh channels. The host sees to it that frames
-between an old incarnation and a new one do not arrive.
+between an old incarnation and a new one do not arrive, nor late News of the old one.
 """
 
 from abc import ABC, abstractmethod
@@ -45,7 +49,7 @@ from typing import Any, Generic, TypeVar
 
 from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
 from aforesaid.protocols.delivery.hybrid_explain import explanation
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, News, Permit, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 E = TypeVar("E")
@@ -154,7 +158,7 @@ class HybridProcess(ABC, Generic[E]):
         if channel is None:
             if source in self.evicted:
                 return
-            channel = self.channels[source] = Channel()
+            channel = self._channel(source)
         kind = type(message)
         if kind is Msg:
             self._arrived(source, channel, message, now, out)
@@ -162,6 +166,11 @@ class HybridProcess(ABC, Generic[E]):
             self._acknowledged(source, channel, message, out)
         elif kind is Permit:
             self._permitted(source, channel, message.number, now, out)
+        elif kind is News:
+            for peer in message.gone:
+                if peer not in self.evicted:
+                    self.peer_down(peer, now, out)
+            self._arrived(source, channel, message.message, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         peer = timer.peer
@@ -170,11 +179,9 @@ class HybridProcess(ABC, Generic[E]):
             return
         for number in islice(channel.unacked, self.burst_max):
             entry = self.u[number]
-            flagged = number > channel.given
-            out.send(
-                (peer,),
-                Msg(self.incarnation, number, self._previous(entry, peer), flagged, self._payload(entry)),
-            )
+            flagged, previous = number > channel.given, self._previous(entry, peer)
+            message = Msg(self.incarnation, number, previous, flagged, self._payload(entry))
+            out.send((peer,), channel.again(message))
         if channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
         channel.backoff = min(2 * channel.backoff, self.backoff_max)
@@ -182,6 +189,8 @@ class HybridProcess(ABC, Generic[E]):
 
     def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         self.evicted.discard(peer)
+        for channel in self.channels.values():
+            channel.forget(peer)
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Evict the peer; see above for what is promised to whom from here on."""
@@ -189,6 +198,8 @@ class HybridProcess(ABC, Generic[E]):
             return
         self.evicted.add(peer)
         channel = self.channels.pop(peer, None)
+        for other in self.channels.values():
+            other.untold.add(peer)
         if channel is None:
             return
         if channel.armed:
@@ -224,7 +235,7 @@ class HybridProcess(ABC, Generic[E]):
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
-            channel = self.channels[peer] = Channel()
+            channel = self.channels[peer] = Channel(self.evicted)
         return channel
 
     def _network_send(
@@ -234,7 +245,7 @@ class HybridProcess(ABC, Generic[E]):
         channel.unacked.append(frame.number)
         if not frame.flagged:
             channel.given = frame.number
-        out.send((peer,), frame)
+        out.send((peer,), channel.tell(frame) if channel.untold else frame)
         if not channel.armed and self.retransmit:
             self._arm(peer, channel, now, out)
 
@@ -284,6 +295,8 @@ class HybridProcess(ABC, Generic[E]):
             u = self.u
             while unacked and unacked[0] <= number:
                 self._note_ack(u[unacked.popleft()], source)
+            if channel.news:
+                channel.news = {k: gone for k, gone in channel.news.items() if k > number}
             channel.backoff = 1
             self._settle(due)
             if channel.armed and not unacked and not channel.missing:

@@ -154,8 +154,11 @@ class _Framing:
     def stable(self, message_id: MessageId) -> None:
         self._out.stable(message_id)
 
-    def admit(self, peer: Process) -> None:
-        self._out.admit(peer)
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
+        self._out.admit(peer, incarnation)
+
+    def isolated(self) -> None:
+        self._out.isolated()
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         self._out.arm(timer, deadline)

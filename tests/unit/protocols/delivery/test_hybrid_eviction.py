@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Permit, Resend
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -45,7 +45,7 @@ def test_permits_that_will_not_come_hold_no_message_back(kind: Any) -> None:
     stage.say(2, 3)
     assert stage.between(Msg, 2, 3) == []
     stage.evict(2, 0)
-    assert len(stage.between(Msg, 2, 3)) == 1
+    assert len(stage.between(News, 2, 3)) == 1
     assert stage.machines[2].gauges()["missing_permits"] == 0
     look(stage.machines[2])
 
@@ -63,8 +63,8 @@ def test_unsent_messages_to_the_evicted_are_forgotten(kind: Any) -> None:
     stage.arrive(Msg, 0, 1)
     stage.arrive(Ack, 1, 0)
     stage.arrive(Permit, 0, 2)
-    assert stage.between(Msg, 2, 3) == []
-    assert stage.between(Msg, 2, 1)[0][:4] == (0, 2, 0, False)
+    assert stage.between(News, 2, 3) == []
+    assert stage.between(News, 2, 1) == [News(("p3",), Msg(0, 2, 0, False, None))]
     look(stage.machines[2])
 
 
@@ -78,11 +78,76 @@ def test_the_evicted_is_neither_heard_nor_spoken_to(kind: Any) -> None:
     assert stage.say(0, 1) == "p0#1"
     assert stage.say(0, 2) == "p0#2"
     assert [(i, j) for i, j, _ in stage.flying] == [(0, 2)]
-    assert not stage.flying[0][2].flagged
+    assert stage.flying[0][2] == News(("p1",), Msg(0, 2, 0, False, None))
     stage.evict(0, 1)
     stage.evict(0, 0)
     assert stage.say(0, 0) == "p0#3"
     assert stage.got[0] == ["p0#3"]
+
+
+@every
+def test_who_hears_of_an_eviction_evicts_before_it_delivers(kind: Any) -> None:
+    """p0: m1->2, which is late, m2->1*, and dies. p1 evicts it and tells p2; m1 comes after that."""
+    stage = Stage(kind, 3)
+    stage.say(0, 2)
+    stage.say(0, 1)
+    stage.arrive(Msg, 0, 1)
+    stage.say(1, 2)
+    stage.evict(1, 0)
+    stage.arrive(News, 1, 2)
+    assert stage.got[2] == ["p1#1"]
+    assert stage.machines[2].evicted == {"p0"}
+    stage.arrive(Msg, 0, 2)
+    assert stage.got[2] == ["p1#1"]
+    # What p2 says next passes it on; what p1 says next need not.
+    stage.say(1, 2)
+    assert type(stage.flying[-1][2]) is Msg
+    stage.say(2, 1)
+    assert stage.flying[-1][2].gone == ("p0",)
+
+
+@every
+def test_news_are_told_once_to_each_and_again_if_they_may_be_lost(kind: Any) -> None:
+    stage = Stage(kind, 4, retransmit=True)
+    stage.say(0, 1)
+    stage.evict(0, 3)
+    stage.say(0, 1)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    told = [(j, type(frame)) for _, j, frame in stage.flying]
+    assert told == [(1, Msg), (1, News), (1, Msg), (2, News)]
+    stage.lose_all()
+    stage.machines[0].expire(Resend("p1"), 0, stage)
+    assert [type(frame) for _, _, frame in stage.flying] == [Msg, News, Msg]
+    stage.hand(1, 0, Ack(2, 0))
+    assert stage.machines[0].channels["p1"].news == {}
+    stage.hand(1, 0, News(("p0", "p3"), Msg(0, 1, 0, False, None)))
+    assert stage.machines[0].evicted == {"p3"}
+
+
+@every
+def test_who_is_evicted_wrongly_is_heard_by_nobody_who_knows(kind: Any) -> None:
+    """p1 is alive. p0 evicts it, p2 hears so from p0: neither delivers what p1 says any more."""
+    stage = Stage(kind, 3)
+    stage.evict(0, 1)
+    stage.say(0, 2)
+    stage.rest()
+    stage.say(1, 0)
+    stage.say(1, 2)
+    stage.rest()
+    assert stage.got == [[], [], ["p0#1"]]
+    assert stage.machines[1].gauges()["unacked"] == 2
+
+
+@every
+def test_a_new_incarnation_is_not_taken_for_the_old(kind: Any) -> None:
+    stage = Stage(kind, 3, retransmit=True)
+    stage.evict(0, 1)
+    stage.say(0, 2)
+    stage.lose_all()
+    stage.machines[0].peer_up("p1", 0, stage)
+    stage.machines[0].expire(Resend("p2"), 0, stage)
+    assert stage.flying == [(0, 2, Msg(0, 1, 0, False, None))]
 
 
 @every

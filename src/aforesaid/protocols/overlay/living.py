@@ -1,0 +1,272 @@
+"""A broadcast on a living overlay: peer sampling says who should be neighbours, PRC-broadcast links them.
+
+Peer sampling knows arcs, several of which may join the same two processes; PRC-broadcast sees one link per
+pair. A link is asked to close when its last arc here is gone, and closes if the other end has none either. A
+link given away in an exchange is kept until the new one, for whose control messages this process is the
+mediator, needs it no more.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aforesaid.core import Effects, MessageId, Nanoseconds, Process, Timer
+from aforesaid.protocols.overlay.frames import Lid, Sampled
+from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.prc.links import (
+    Asked,
+    Down,
+    Failed,
+    Joined,
+    Mediated,
+    Notice,
+    Up,
+    Welcomed,
+)
+from aforesaid.protocols.overlay.sampling import Sampler
+
+
+class Spare(NamedTuple):
+    """To a mediator: the link to this peer exists already, there is nothing to mediate."""
+
+    peer: Process
+
+
+class Living:
+    """PRC-broadcast at one process, on the links its sampler wishes for."""
+
+    def __init__(self, prc: PRC, sampler: Sampler) -> None:
+        self.prc = prc
+        self.sampler = sampler
+        self.mediators: dict[Process, Process] = {}
+        """Who can mediate the link to a peer that is wanted and not there yet."""
+        self.retained: dict[tuple[Process, Process], Nanoseconds] = {}
+        """Pairs we mediate for, (partner, peer given to it): until when our links to them stay at most."""
+        self.put_off: set[Process] = set()
+        """Peers whose links we would have closed but for mediation."""
+
+    @property
+    def inside(self) -> bool:
+        return self.prc.inside
+
+    def begin(self, now: Nanoseconds, out: Effects) -> None:
+        """A founder's first call."""
+        arcs = [peer for peer, lid in self.prc.links() if lid.opener == self.prc.me]
+        self.sampler.begin(arcs, now, Wishes(self, now, out))
+
+    def broadcast(self, payload: Any, now: Nanoseconds, out: Effects) -> MessageId:
+        message_id = self.prc.broadcast(payload, now, out)
+        self._heed(now, out)
+        return message_id
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        if not isinstance(message, Sampled):
+            self.prc.receive(source, message, now, out)
+        elif isinstance(message.message, Spare):
+            self._mediated(source, message.message.peer, now, out)
+        elif self.inside:
+            self.sampler.receive(source, message.message, now, Wishes(self, now, out))
+        self._heed(now, out)
+
+    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
+        match timer:
+            case ("sampling", its):
+                self.sampler.expire(its, now, Wishes(self, now, out))
+            case ("retained", partner, peer):
+                self._mediated(partner, peer, now, out)
+            case _:
+                self.prc.expire(timer, now, out)
+        self._heed(now, out)
+
+    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Peers come by joining."""
+
+    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        self.mediators.pop(peer, None)
+        self.sampler.peer_down(peer, now, Wishes(self, now, out))
+        self.prc.peer_down(peer, now, out)
+        for partner, given in [pair for pair in self.retained if peer in pair]:
+            self._mediated(partner, given, now, out)
+        self._heed(now, out)
+
+    def open(self, peer: Process, route: Sequence[Process] | None, now: Nanoseconds, out: Effects) -> None:
+        self.prc.open(peer, route, now, out)
+        self._heed(now, out)
+
+    def close(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        self.prc.close(peer, now, out)
+        self._heed(now, out)
+
+    def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
+        self.prc.link_down(lid, now, out)
+        self._heed(now, out)
+
+    def links(self) -> list[tuple[Process, Lid]]:
+        return self.prc.links()
+
+    def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
+        self.prc.join(contact, now, out)
+
+    def leave(self, now: Nanoseconds, out: Effects) -> None:
+        self.prc.leave(now, out)
+
+    def settle(self, now: Nanoseconds, out: Effects) -> None:
+        self.sampler.settle()
+
+    def gauges(self) -> Mapping[str, int]:
+        return {**self.prc.gauges(), **self.sampler.gauges()}
+
+    def _heed(self, now: Nanoseconds, out: Effects) -> None:
+        """Tell the sampler what became of links, until nothing more becomes of them."""
+        while notices := self.prc.take_notices():
+            for notice in notices:
+                self._heed_one(notice, now, out)
+
+    def _heed_one(self, notice: Notice, now: Nanoseconds, out: Effects) -> None:
+        wishes = Wishes(self, now, out)
+        match notice:
+            case Up(lid):
+                self._up(lid, now, out)
+            case Down(lid, agreed):
+                self._down(lid.far_end(self.prc.me), agreed, now, out)
+            case Failed(peer):
+                self._down(peer, False, now, out)
+            case Asked(lid):
+                self._asked(lid, out)
+            case Mediated(opening):
+                self._mediated(opening.opener, opening.other, now, out)
+            case Joined(contact):
+                self.sampler.joined(contact, now, wishes)
+            case Welcomed(newcomer):
+                self.sampler.welcomed(newcomer, now, wishes)
+
+    def _up(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
+        """Of two links between the same two processes, the opener of the later one closes it."""
+        me, peer = self.prc.me, lid.far_end(self.prc.me)
+        self.mediators.pop(peer, None)
+        usable = [other for target, other in self.prc.links() if target == peer]
+        if len(usable) > 1 and max(usable).opener == me:
+            self.prc.close_link(max(usable), now, out)
+
+    def _down(self, peer: Process, agreed: bool, now: Nanoseconds, out: Effects) -> None:
+        lacking = self.sampler.wants(peer) and not self._linked(peer)
+        if lacking and agreed:
+            # An arc came while its link was being closed.
+            self._open(peer, now, out)
+            return
+        self.mediators.pop(peer, None)
+        if lacking:
+            self.sampler.arc_down(peer, now, Wishes(self, now, out))
+
+    def _asked(self, lid: Lid, out: Effects) -> None:
+        peer = lid.far_end(self.prc.me)
+        only = sum(target == peer for target, _ in self.prc.links()) <= 1
+        if only and self.sampler.wants(peer):
+            self.prc.keep(lid, out)
+        elif only and any(peer in pair for pair in self.retained):
+            self.put_off.add(peer)
+            self.prc.keep(lid, out)
+        else:
+            self.prc.agree(lid, out)
+
+    def _open(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        mediator = self.mediators.get(peer)
+        self.prc.open(peer, None if mediator is None else (mediator,), now, out)
+
+    def _linked(self, peer: Process) -> bool:
+        """True if there is a link to the peer, or one being opened, that is not being closed."""
+        return any(lid not in self.prc.state.closing for lid in self.prc.state.with_peer(peer))
+
+    def _wanted(self, peer: Process, mediator: Process, now: Nanoseconds, out: Effects) -> None:
+        """The sampler has a new arc."""
+        if self._linked(peer):
+            # Not to the mediator of the link that is being opened: it is needed still.
+            if mediator not in (peer, self.mediators.get(peer)):
+                out.send((mediator,), Sampled(Spare(peer)))
+        else:
+            self.mediators[peer] = mediator
+            self._open(peer, now, out)
+
+    def _unwanted(self, peer: Process, partner: Process | None, now: Nanoseconds, out: Effects) -> None:
+        """The sampler has lost an arc."""
+        if partner is not None and partner != peer:
+            deadline = now + 2 * self.prc.handshake.patience
+            self.retained[partner, peer] = deadline
+            out.arm(("retained", partner, peer), deadline)
+        self._tidy(peer, now, out)
+
+    def _mediated(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """The partner needs our link to the peer no more."""
+        if self.retained.pop((partner, peer), None) is None:
+            return
+        out.disarm(("retained", partner, peer))
+        self._tidy(peer, now, out)
+        if partner in self.put_off:
+            self._tidy(partner, now, out)
+
+    def _tidy(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Close the link to a peer that no arc and no mediation needs."""
+        if any(peer in pair for pair in self.retained):
+            self.put_off.add(peer)
+            return
+        self.put_off.discard(peer)
+        if not self.sampler.wants(peer):
+            self.mediators.pop(peer, None)
+            self.prc.close(peer, now, out)
+
+
+class Wishes:
+    """What the sampler asks for during one call (the port `Links`)."""
+
+    __slots__ = ("living", "now", "out")
+
+    def __init__(self, living: Living, now: Nanoseconds, out: Effects) -> None:
+        self.living = living
+        self.now = now
+        self.out = out
+
+    def connect(self, peer: Process, mediator: Process) -> None:
+        self.living._wanted(peer, mediator, self.now, self.out)
+
+    def release(self, peer: Process, partner: Process | None = None) -> None:
+        self.living._unwanted(peer, partner, self.now, self.out)
+
+    def send(self, peer: Process, message: Any) -> None:
+        self.out.send((peer,), Sampled(message))
+
+    def usable(self, peer: Process) -> bool:
+        return any(target == peer for target, _ in self.living.prc.links())
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        self.out.arm(("sampling", timer), deadline)
+
+    def disarm(self, timer: Timer) -> None:
+        self.out.disarm(("sampling", timer))
+
+    def choose(self, label: str, count: int) -> int:
+        return self.out.choose(label, count)
+
+
+class Unsampled:
+    """No peer sampling: links come and go as the host says, and no arc holds them."""
+
+    def begin(self, neighbours: Sequence[Process], now: Nanoseconds, links: object) -> None: ...
+
+    def joined(self, contact: Process, now: Nanoseconds, links: object) -> None: ...
+
+    def welcomed(self, newcomer: Process, now: Nanoseconds, links: object) -> None: ...
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, links: object) -> None: ...
+
+    def expire(self, timer: Timer, now: Nanoseconds, links: object) -> None: ...
+
+    def peer_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
+
+    def arc_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
+
+    def wants(self, peer: Process) -> bool:
+        return False
+
+    def settle(self) -> None: ...
+
+    def gauges(self) -> Mapping[str, int]:
+        return {}

@@ -1,0 +1,236 @@
+"""Spray: peer sampling whose views are as long as ln N (Nédelec et al. 2017; prc-broadcast.txt, section 3).
+
+The view is a multiset of arcs, each a peer and an age. Joins add arcs, crashes take some away, and exchanges
+only move them: so views stay near ln N, and nobody needs to know N.
+- Join: the newcomer takes its contact; the contact introduces it to the peer of each of its arcs.
+- Every period, arcs grow older, and half of them go to the oldest neighbour for half of its own. An arc given
+  to the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
+- Peer down: its arcs go, and each is replaced, with probability 1 - 1/|view|, by a second arc to a random
+  neighbour. Arc down: the same, with certainty.
+
+The paper's exchange is a remote call that does not fail. Here messages may be lost, delayed and reordered:
+- only arcs with a usable link are given, half of these, and only over a usable link;
+- what was offered is *lent* until the answer comes: it stays in the view, and is given to nobody else;
+- a request without an answer is sent again a period later, in place of a new one. It is answered as before,
+  and its arcs are not taken again: whatever is lost, exchanges neither lose nor make arcs.
+  The answer is remembered while the link to the asker is usable;
+- if the partner goes down, or the link to it, the offer is taken back. Only then arcs may be doubled, and as
+  many lost on average: if the partner had taken the offer, and its answer is lost with the link;
+- a lent arc that goes down is not replaced here: who has taken it replaces it.
+
+Memory: the view, the request that is out, and one answer per neighbour.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from aforesaid.core import Nanoseconds, Process, Timer
+from aforesaid.protocols.overlay.sampling import Links
+
+PERIOD: Timer = "spray period"
+
+
+class Arc(NamedTuple):
+    """One entry of a view: a wanted neighbour, and how many periods ago the arc was made."""
+
+    peer: Process
+    age: int = 0
+
+
+Sample: TypeAlias = tuple[Arc, ...]
+
+
+class Introduce(NamedTuple):
+    """Take an arc to this newcomer."""
+
+    newcomer: Process
+
+
+class Request(NamedTuple):
+    """An offer of arcs, for half of the receiver's."""
+
+    exchange: tuple[int, int]
+    """The asker's incarnation, and its own count of exchanges."""
+    sample: Sample
+
+
+class Reply(NamedTuple):
+    """The offer was taken; these are given for it."""
+
+    exchange: tuple[int, int]
+    sample: Sample
+
+
+class Pending(NamedTuple):
+    """The exchange that this process has begun."""
+
+    partner: Process
+    request: Request
+
+
+class Spray:
+    """Spray at one process."""
+
+    def __init__(self, me: Process, period: Nanoseconds, incarnation: int = 0) -> None:
+        self.me = me
+        self.period = period
+        self.incarnation = incarnation
+        self.free: list[Arc] = []
+        self.lent: list[Arc] = []
+        """What the pending exchange offers, as it was before arcs to the partner were turned round."""
+        self.pending: Pending | None = None
+        self.begun = 0
+        self.answers: dict[Process, Reply] = {}
+        """By neighbour, the last answer: its request may come again."""
+        self.settled = False
+
+    @property
+    def view(self) -> list[Arc]:
+        """All arcs from this process."""
+        return self.free + self.lent
+
+    def begin(self, neighbours: Sequence[Process], now: Nanoseconds, links: Links) -> None:
+        for peer in neighbours:
+            self._take(Arc(peer), peer, links)
+        self._arm_first(now, links)
+
+    def joined(self, contact: Process, now: Nanoseconds, links: Links) -> None:
+        self._take(Arc(contact), contact, links)
+        self._arm_first(now, links)
+
+    def welcomed(self, newcomer: Process, now: Nanoseconds, links: Links) -> None:
+        """One arc to the newcomer for each of ours, made by neighbours that can reach it through us."""
+        able = [arc.peer for arc in self.view if arc.peer != newcomer and links.usable(arc.peer)]
+        if not able:
+            self._take(Arc(newcomer), newcomer, links)
+            return
+        missing = len(self.view) - len(able)
+        stand_ins = [able[links.choose("introduce", len(able))] for _ in range(missing)]
+        for peer in able + stand_ins:
+            links.send(peer, Introduce(newcomer))
+
+    def receive(self, source: Process, message: Any, now: Nanoseconds, links: Links) -> None:
+        match message:
+            case Introduce(newcomer):
+                self._take(Arc(newcomer), source, links)
+            case Request():
+                self._answer(source, message, links)
+            case Reply():
+                self._complete(message, links)
+
+    def expire(self, timer: Timer, now: Nanoseconds, links: Links) -> None:
+        self.free = [Arc(peer, age + 1) for peer, age in self.free]
+        self.lent = [Arc(peer, age + 1) for peer, age in self.lent]
+        self.answers = {peer: reply for peer, reply in self.answers.items() if links.usable(peer)}
+        if self.pending:
+            links.send(self.pending.partner, self.pending.request)
+        elif not self.settled:
+            self._ask(links)
+        if self.pending or not self.settled:
+            links.arm(timer, now + self.period)
+
+    def peer_down(self, peer: Process, now: Nanoseconds, links: Links) -> None:
+        size = len(self.view)
+        for _ in range(self._lose(peer)):
+            if links.choose("shrink", size) > 0:
+                self._duplicate(links)
+
+    def arc_down(self, peer: Process, now: Nanoseconds, links: Links) -> None:
+        for _ in range(self._lose(peer)):
+            self._duplicate(links)
+
+    def wants(self, peer: Process) -> bool:
+        return any(arc.peer == peer for arc in self.view)
+
+    def settle(self) -> None:
+        self.settled = True
+
+    def gauges(self) -> Mapping[str, int]:
+        return {"exchanges": 1 if self.pending else 0}
+
+    def _arm_first(self, now: Nanoseconds, links: Links) -> None:
+        """The first exchange comes anywhere within a period, so that processes do not exchange in step."""
+        if not self.settled:
+            links.arm(PERIOD, now + 1 + links.choose("phase", self.period))
+
+    def _ask(self, links: Links) -> None:
+        """Offer half to the oldest neighbour; the arc to it is part of that half."""
+        ours = self._ours_to_give(links)
+        if not ours:
+            return
+        half = self._half(ours)
+        oldest = max(ours, key=lambda arc: arc.age)
+        ours.remove(oldest)
+        self.lent = [oldest, *_drawn(half - 1, ours, links)]
+        self._remove(self.lent)
+        self.begun += 1
+        request = Request((self.incarnation, self.begun), self._turned(self.lent, oldest.peer))
+        self.pending = Pending(oldest.peer, request)
+        links.send(oldest.peer, request)
+
+    def _answer(self, source: Process, request: Request, links: Links) -> None:
+        known = self.answers.get(source)
+        if known and known.exchange >= request.exchange:
+            if known.exchange == request.exchange:
+                links.send(source, known)
+            return
+        if not links.usable(source):
+            return  # It could mediate nothing. If it is alive and still offers, it will ask again.
+        ours = self._ours_to_give(links)
+        given = _drawn(self._half(ours), ours, links)
+        self._remove(given)
+        self.answers[source] = Reply(request.exchange, self._turned(given, source))
+        links.send(source, self.answers[source])
+        self._swap(given, request.sample, source, links)
+
+    def _complete(self, reply: Reply, links: Links) -> None:
+        if self.pending and self.pending.request.exchange == reply.exchange:
+            partner, given = self.pending.partner, self.lent
+            self.pending, self.lent = None, []
+            self._swap(given, reply.sample, partner, links)
+
+    def _swap(self, given: Iterable[Arc], taken: Sample, partner: Process, links: Links) -> None:
+        """The given arcs have left the view. New links are asked for first: none that stays wanted flaps."""
+        for arc in taken:
+            self._take(arc, partner, links)
+        for arc in given:
+            links.release(arc.peer, partner)
+
+    def _take(self, arc: Arc, mediator: Process, links: Links) -> None:
+        self.free.append(arc)
+        links.connect(arc.peer, mediator)
+
+    def _duplicate(self, links: Links) -> None:
+        if view := self.view:
+            peer = view[links.choose("duplicate", len(view))].peer
+            self._take(Arc(peer), peer, links)
+
+    def _lose(self, peer: Process) -> int:
+        """Drop all arcs to the peer; how many of them are ours to replace."""
+        if self.pending and self.pending.partner == peer:
+            self.free, self.lent, self.pending = self.view, [], None
+        ours = len(self.free)
+        self.free = [arc for arc in self.free if arc.peer != peer]
+        self.lent = [arc for arc in self.lent if arc.peer != peer]
+        return ours - len(self.free)
+
+    def _ours_to_give(self, links: Links) -> list[Arc]:
+        return [arc for arc in self.free if links.usable(arc.peer)]
+
+    def _half(self, arcs: Sequence[Arc]) -> int:
+        return (len(arcs) + 1) // 2
+
+    def _remove(self, arcs: Iterable[Arc]) -> None:
+        """Arcs of the same peer and age are the same to everyone: one of them goes for each."""
+        for arc in arcs:
+            self.free.remove(arc)
+
+    def _turned(self, arcs: Iterable[Arc], receiver: Process) -> Sample:
+        """As the receiver is to take them: arcs to itself become new arcs to us."""
+        return tuple(Arc(self.me) if arc.peer == receiver else arc for arc in arcs)
+
+
+def _drawn(count: int, arcs: Iterable[Arc], links: Links) -> list[Arc]:
+    """So many of the arcs, at random, none twice."""
+    urn = list(arcs)
+    return [urn.pop(links.choose("arc", len(urn))) for _ in range(count)]

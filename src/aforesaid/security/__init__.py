@@ -1,0 +1,1 @@
+"""Who may speak: keys and certificates, TLS for streams, seals for datagrams (docs/security.md)."""

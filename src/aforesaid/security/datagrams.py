@@ -1,0 +1,256 @@
+"""Sealed datagrams: AES-256-GCM, one key per sender's session and receiver's session, counters as nonces.
+
+Every process draws a random *session* of eight bytes each time it starts. The key of a datagram is derived
+(HKDF-SHA256) from the cluster key, the sender's cluster, name, incarnation and session, and the receiver's
+session. The 96-bit nonce is four zero bytes and a counter of 64 bits.
+
+Why a nonce is never used twice with one key: within a session, counters towards one receiver only rise, also
+when it was forgotten meanwhile (`_floor`), and struct refuses to pack one above 64 bits; a restart draws a
+new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk.
+
+What is refused: whatever was sealed for another receiver, or for an earlier start of this one, since its
+session is part of header and key; whatever came before, by a window per sender; a name's older incarnations
+once a newer one was heard, and a second claimant of the same incarnation.
+
+How two processes meet: one does not know the other's session yet, and greets it. A greeting is sealed for
+`NOBODY`, has no body, and tells the session; the other answers with a datagram for that session. A greeting
+that is replayed does no harm: at most it is answered once more.
+
+Rotation of the cluster key: install the new one everywhere, then use it everywhere, then remove the old one.
+"""
+
+import os
+from struct import Struct
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from aforesaid.core import Misuse, Process, Refused
+from aforesaid.security.keys import ClusterKey
+from aforesaid.security.windows import Window
+from aforesaid.wire.packet import SEALED, Header, Opened, read_header
+
+NOBODY = bytes(8)
+"""The receiver's session in a greeting."""
+
+_SEAL = Struct(">4s8s8s")
+"""After the header: the cluster key's id, the sender's session, the receiver's session."""
+_COUNTER = Struct(">Q")
+_TAG_BYTES = 16
+_NONCE_HEAD = bytes(4)
+_NAME_LENGTH_AT = 3
+_UP_TO_NAME = 20
+
+
+class KeyRing:
+    """The cluster keys that are accepted, and the one that is used."""
+
+    def __init__(self, using: ClusterKey, *others: ClusterKey) -> None:
+        self._keys = {key.id: key for key in (using, *others)}
+        self.using = using
+        self.changes = 0
+        """Counts removals: who has derived keys looks whether they still hold."""
+
+    def install(self, key: ClusterKey) -> None:
+        """Accept this key from here on."""
+        self._keys[key.id] = key
+
+    def use(self, key_id: bytes) -> None:
+        """Seal with this key from here on; the others should have installed it."""
+        if key_id not in self._keys:
+            raise Misuse(f"the cluster key {key_id.hex()} is not installed")
+        self.using = self._keys[key_id]
+
+    def remove(self, key_id: bytes) -> None:
+        """Accept this key no more; nobody should use it any more."""
+        if key_id == self.using.id:
+            raise Misuse(f"the cluster key {key_id.hex()} is in use; use another one first")
+        if self._keys.pop(key_id, None) is not None:
+            self.changes += 1
+
+    def find(self, key_id: bytes) -> ClusterKey | None:
+        return self._keys.get(key_id)
+
+
+class Sealer:
+    """Seals what one start of one process says."""
+
+    def __init__(
+        self, ring: KeyRing, me: Header, session: bytes | None = None, receivers_max: int = 4096
+    ) -> None:
+        self.ring = ring
+        self.session = os.urandom(8) if session is None else session
+        self.receivers_max = receivers_max
+        self._header = me.encode(SEALED)
+        self._towards: dict[bytes, _Towards] = {}
+        self._floor = 0
+        """No counter up to here is used again, towards anyone who is not in `_towards`."""
+
+    @property
+    def overhead(self) -> int:
+        """How many bytes a datagram is longer than its body."""
+        return len(self._header) + _SEAL.size + _COUNTER.size + _TAG_BYTES
+
+    def greet(self) -> bytes:
+        """A greeting, for whoever's session is not known."""
+        return self.seal(b"", NOBODY)
+
+    def seal(self, body: bytes, receiver: bytes) -> bytes:
+        """The datagram that only this session of the receiver will open, and only once."""
+        towards = self._towards.get(receiver)
+        if towards is None or towards.key is not self.ring.using:
+            towards = self._turn(receiver, towards)
+        towards.counter += 1
+        counter = _COUNTER.pack(towards.counter)
+        clear = towards.prefix + counter
+        return clear + towards.cipher.encrypt(_NONCE_HEAD + counter, body, clear)
+
+    def forget(self, receiver: bytes) -> None:
+        """The receiver is gone, or has a new session."""
+        towards = self._towards.pop(receiver, None)
+        if towards is not None:
+            self._floor = max(self._floor, towards.counter)
+
+    def _turn(self, receiver: bytes, before: "_Towards | None") -> "_Towards":
+        """Towards a new receiver, or with a new key."""
+        if before is None and len(self._towards) >= self.receivers_max:
+            self.forget(next(iter(self._towards)))
+        key = self.ring.using
+        prefix = self._header + _SEAL.pack(key.id, self.session, receiver)
+        counter = self._floor if before is None else before.counter
+        towards = self._towards[receiver] = _Towards(key, prefix, counter)
+        return towards
+
+
+class Opener:
+    """Opens what others seal for one start of one process."""
+
+    def __init__(self, ring: KeyRing, me: Header, session: bytes, senders_max: int = 4096) -> None:
+        self.ring = ring
+        self.me = me
+        self.session = session
+        self.senders_max = senders_max
+        self._known: dict[bytes, _Known] = {}
+        """By all that is clear in their datagrams but the counter: those who have proved who they are."""
+        self._senders: dict[Process, _Sender] = {}
+        self._changes = ring.changes
+
+    def open(self, data: bytes) -> Opened:
+        """The body of a datagram, from whom the header says it is; raises Refused."""
+        if self._changes != self.ring.changes:
+            self._drop_removed_keys()
+        if len(data) <= _UP_TO_NAME:
+            raise Refused("truncated")
+        end = _UP_TO_NAME + data[_NAME_LENGTH_AT] + _SEAL.size
+        prefix = data[:end]
+        known = self._known.get(prefix)
+        stranger = known is None
+        if known is None:
+            known = self._meet(prefix)
+        after = end + _COUNTER.size
+        counter, sealed = data[end:after], data[after:]
+        if len(sealed) < _TAG_BYTES:
+            raise Refused("truncated")
+        try:
+            body = known.cipher.decrypt(_NONCE_HEAD + counter, sealed, data[:after])
+        except InvalidTag:
+            raise Refused("forged") from None
+        if stranger:
+            known = self._admit(prefix, known)
+        known.window.admit(int.from_bytes(counter))
+        if body and known.greets:
+            raise Refused("unbound")
+        return Opened(known.header, known.session, body)
+
+    def forget(self, source: Process) -> None:
+        """The source is gone for good: what it once sealed for this session would be let in again."""
+        self._senders.pop(source, None)
+        self._known = {at: known for at, known in self._known.items() if known.header.source != source}
+
+    def _meet(self, prefix: bytes) -> "_Known":
+        """Someone who has not proved yet who he is: nothing is kept of him."""
+        header, end = read_header(prefix, self.me.cluster, SEALED)
+        if len(prefix) != end + _SEAL.size:
+            raise Refused("truncated")
+        key_id, session, receiver = _SEAL.unpack_from(prefix, end)
+        if session == self.session:
+            raise Refused("reflected")
+        if receiver not in (self.session, NOBODY):
+            raise Refused("session")
+        key = self.ring.find(key_id)
+        if key is None:
+            raise Refused("key")
+        return _Known(_cipher(key, prefix), key_id, header, session, receiver == NOBODY, Window())
+
+    def _admit(self, prefix: bytes, known: "_Known") -> "_Known":
+        """He has proved that a member sealed it, under this name: is the name his?"""
+        source, incarnation = known.header.source, known.header.incarnation
+        sender = self._senders.get(source)
+        if sender is None or sender.incarnation < incarnation:
+            sender = self._new_sender(source, incarnation, known.session)
+        if sender.incarnation > incarnation:
+            raise Refused("incarnation")
+        if sender.session != known.session:
+            raise Refused("claimed")
+        window = sender.greetings if known.greets else sender.window
+        known = self._known[prefix] = known._replace(window=window)
+        return known
+
+    def _new_sender(self, source: Process, incarnation: int, session: bytes) -> "_Sender":
+        if source == self.me.source:
+            raise Refused("claimed")
+        if source not in self._senders and len(self._senders) >= self.senders_max:
+            raise Refused("senders")
+        self.forget(source)
+        sender = self._senders[source] = _Sender(incarnation, session, Window(), Window())
+        return sender
+
+    def _drop_removed_keys(self) -> None:
+        self._changes = self.ring.changes
+        self._known = {at: known for at, known in self._known.items() if self.ring.find(known.key_id)}
+
+
+class _Towards:
+    """What a sealer keeps of one receiver."""
+
+    __slots__ = ("cipher", "counter", "key", "prefix")
+
+    def __init__(self, key: ClusterKey, prefix: bytes, counter: int) -> None:
+        self.key = key
+        self.prefix = prefix
+        self.cipher = _cipher(key, prefix)
+        self.counter = counter
+        """The last one used."""
+
+
+class _Sender(NamedTuple):
+    """What an opener keeps of one name."""
+
+    incarnation: int
+    session: bytes
+    window: Window
+    greetings: Window
+
+
+class _Known(NamedTuple):
+    """A sender with one cluster key, for this session or for nobody."""
+
+    cipher: AESGCM
+    key_id: bytes
+    header: Header
+    session: bytes
+    greets: bool
+    window: Window
+
+
+def derived_key(key: ClusterKey, prefix: bytes) -> bytes:
+    """The key of all datagrams that begin with this prefix: it holds all that the key depends on."""
+    derivation = HKDF(SHA256(), length=32, salt=None, info=b"aforesaid datagram 1" + prefix)
+    return derivation.derive(key.secret)
+
+
+def _cipher(key: ClusterKey, prefix: bytes) -> AESGCM:
+    return AESGCM(derived_key(key, prefix))

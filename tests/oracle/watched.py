@@ -1,0 +1,84 @@
+"""A process of hybrid buffering under the eye of a mind of its own, for hosts that know no judge.
+
+It raises what the mind finds. To the explorer whatever a protocol raises is a finding, so a watched process
+has earliest time judged in every schedule; the order of deliveries the explorer judges itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from aforesaid.protocols.catalog import CATALOG, Algorithm, Setup
+from aforesaid.protocols.delivery.hybrid_frames import News
+from oracle.inside import look
+from oracle.mind import Mind
+from oracle.world import translated
+
+
+class Watched:
+    """The protocol object of one process."""
+
+    def __init__(self, machine: Any) -> None:
+        self.machine = machine
+        self.mind = Mind(machine.me, machine.receiver_exempt)
+        self.said = 0
+
+    def send(self, targets: Sequence[str], payload: Any, now: int, out: Any) -> Any:
+        self.said += 1
+        others = [target for target in dict.fromkeys(targets) if target != self.machine.me]
+        self.mind.said(self.said, others)
+        message_id = self.machine.send(targets, payload, now, Overheard(self.mind, out))
+        self._over()
+        return message_id
+
+    def receive(self, source: str, message: Any, now: int, out: Any) -> None:
+        if source not in self.mind.gone:
+            for peer in message.gone if isinstance(message, News) else ():
+                self.mind.evicted(peer)
+            self.mind.received(source, translated(message))
+        self.machine.receive(source, message, now, Overheard(self.mind, out))
+        self._over()
+
+    def expire(self, timer: Any, now: int, out: Any) -> None:
+        self.machine.expire(timer, now, Overheard(self.mind, out))
+        self._over()
+
+    def peer_down(self, peer: str, now: int, out: Any) -> None:
+        self.mind.evicted(peer)
+        self.machine.peer_down(peer, now, Overheard(self.mind, out))
+        self._over()
+
+    def _over(self) -> None:
+        self.mind.settled()
+        look(self.machine)
+
+
+class Overheard:
+    """An effects sink that tells the mind first."""
+
+    def __init__(self, mind: Mind, out: Any) -> None:
+        self.mind, self.out = mind, out
+        self.arm, self.disarm = out.arm, out.disarm
+
+    def send(self, targets: Sequence[str], message: Any) -> None:
+        for target in targets:
+            self.mind.sent(target, translated(message))
+        self.out.send(targets, message)
+
+    def deliver(self, message_id: Any, payload: Any) -> None:
+        if message_id.origin != self.mind.me:
+            self.mind.delivered(message_id.origin, message_id.number)
+        self.out.deliver(message_id, payload)
+
+
+def watched(name: str, mutant: Any = None, asleep: bool = False) -> Algorithm:
+    """A hybrid algorithm of the catalog, or a mutant of it that never sends again; `asleep`: not watched."""
+    entry = CATALOG[name]
+
+    def build(setup: Setup) -> Any:
+        machine = (
+            entry.build(setup) if mutant is None else mutant(setup.me, setup.incarnation, retransmit=False)
+        )
+        return machine if asleep else Watched(machine)
+
+    return replace(entry, build=build)

@@ -1,0 +1,60 @@
+"""One message, or more, of every kind that the node algorithms send."""
+
+from typing import Any
+
+from aforesaid.core import MessageId
+from aforesaid.protocols.broadcast.reliable import Relay
+from aforesaid.protocols.broadcast.waiting import Stamped
+from aforesaid.protocols.delivery import hybrid_frames as hybrid
+from aforesaid.protocols.links import perfect
+from aforesaid.protocols.overlay import frames as overlay
+from aforesaid.protocols.overlay.living import Spare
+from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
+from aforesaid.wire import Codec, shapes_of
+
+GROUP = ("alice", "bob", "carol")
+
+_MSG = hybrid.Msg(0, 7, 5, True, b"good morning")
+_RELAY = Relay(MessageId("bob", 2, 300), Stamped((0, 70_000, 3), b"\x00\xff"))
+_LID = overlay.Lid("alice", "bob", 1, 4)
+_CONTROL = overlay.Control(_LID, overlay.ALPHA, overlay.Lid("alice", "dörte", 1, 5), ("bob",), ("dörte",))
+_SAMPLE = (Arc("bob", 0), Arc("carol", 12))
+
+MESSAGES: dict[str, list[Any]] = {
+    "hybrid_multicast": [
+        _MSG,
+        hybrid.Msg(2**40, 2**32, 0, False, b""),
+        hybrid.News(("carol",), _MSG),
+        hybrid.Ack(7, 0),
+        hybrid.Ack(70_000, 128),
+        hybrid.Permit(7),
+    ],
+    "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
+    "prc_spray": [
+        overlay.Copy(_LID, MessageId("carol", 0, 1), b"hello"),
+        overlay.Flood(_LID, MessageId("carol", 0, -1), _CONTROL._replace(link=None, route=None, path=())),
+        _CONTROL,
+        overlay.Control(None, overlay.RHO, _LID, None, ()),
+        overlay.Buffer(_LID, ()),
+        overlay.Buffer(
+            _LID,
+            ((MessageId("bob", 0, 3), b"abc"), (MessageId("bob", 0, -2), _CONTROL._replace(link=None))),
+        ),
+        overlay.Ack(_LID),
+        overlay.Close(_LID),
+        overlay.Agree(_LID),
+        overlay.Keep(_LID),
+        overlay.Fin(_LID),
+        overlay.Reset(_LID),
+        overlay.Join(_LID),
+        overlay.Welcome(_LID),
+        overlay.Sampled(Spare("carol")),
+        overlay.Sampled(Introduce("dave")),
+        overlay.Sampled(Request((0, 1), _SAMPLE)),
+        overlay.Sampled(Reply((3, 9), ())),
+    ],
+}
+
+
+def codec(algorithm: str, **limits: int) -> Codec:
+    return Codec(shapes_of(algorithm, GROUP), **limits)
