@@ -26,7 +26,7 @@ demo: $(READY)
 	@BIN=$(BIN) sh scenarios/demo.sh
 
 test: lint
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY)
 	@$(BIN)/ruff check --quiet .

@@ -24,4 +24,15 @@ echo "5. A picture of the first run."
 run draw "$OUT/traces/run=causal" --out "$OUT/spacetime.svg" --messages 14
 
 echo
-echo "All of it lies in $OUT/. Open $OUT/spacetime.svg in a browser; read scenarios/demo.toml and change it."
+echo "6. The data pipeline, on Spark: every run judged for causal order, as it would be on a cluster for terabytes."
+echo "   (Spark takes some seconds to start, here and below.)"
+run audit "$OUT/traces" --property causal --out "$OUT/audit" && exit 1 || test $? -eq 1
+
+echo
+echo "7. Latency, space and traffic of both runs, measured on Spark; then everything on one page."
+run metrics "$OUT/traces" --out "$OUT/metrics"
+run report "$OUT/audit" "$OUT/metrics" --out "$OUT/report.html"
+
+echo
+echo "All of it lies in $OUT/. Open $OUT/report.html and $OUT/spacetime.svg in a browser;"
+echo "read scenarios/demo.toml and change it; for many scenarios at once see scenarios/sweep.toml."

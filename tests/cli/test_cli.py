@@ -124,6 +124,25 @@ def test_explore_covers_everything_and_says_so(aforesaid: Run) -> None:
     assert (code, json.loads(out)["verdict"]) == (3, "unknown")
 
 
+def test_explore_tries_every_audience(aforesaid: Run) -> None:
+    code, out, _ = aforesaid("explore", "hybrid_sps", "--processes", "3", "--messages", "1", "--json")
+    facts = json.loads(out)
+    # Three messages, each for one of two others.
+    assert (code, facts["complete"], facts["outcomes"]) == (0, True, 8)
+    code, out, _ = aforesaid("explore", "hybrid_sps", "--messages", "1", "--crashes", "1", "--json")
+    assert (code, "causal_unless_lost" in json.loads(out)["promises"]) == (0, True)
+
+
+def test_explore_opens_and_closes_links(aforesaid: Run) -> None:
+    ring = ("explore", "prc", "--fifo", *("--option=degree=1", "--option=both_ways=false", "--messages=0"))
+    code, out, _ = aforesaid(*ring, "--link", "open:p0:p2:p1", "--link", "close:p0:p2")
+    assert code == 0
+    assert "p0 opens a link to p2 by way of p1; p0 closes its link to p2" in out
+    code, out, _ = aforesaid(*ring, "--option", "alpha=routed", "--disconnections", "1", "--json")
+    assert (code, json.loads(out)["scope"]["disconnections_max"]) == (0, 1)
+    assert ["alpha", "routed"] in json.loads(out)["scope"]["options"]
+
+
 def test_explore_shows_saves_and_replays_the_shortest_violation(aforesaid: Run) -> None:
     arguments = ("explore", "best_effort_claiming_agreement", "--messages", "1")
     code, _, err = aforesaid(*arguments)
@@ -177,6 +196,9 @@ def test_draw_makes_a_picture_and_does_not_write_over_it(aforesaid: Run) -> None
         (("draw", "traces"), "runs; name one of them"),
         (("explore", "nope"), "unknown algorithm 'nope'"),
         (("explore", "waiting", "--processes", "99"), "processes must be"),
+        (("explore", "prc", "--fifo", "--link", "open:p0"), "--link open:p0: write open:p0:p2 or"),
+        (("explore", "prc", "--option", "degree"), "--option degree: write NAME=VALUE"),
+        (("explore", "waiting", "--option", "degree=1"), "waiting has no such option"),
         (("algorithms", "nope"), "unknown algorithm 'nope'"),
     ],
 )
@@ -219,7 +241,9 @@ def test_wrong_flags_are_a_misuse_too(aforesaid: Run, arguments: tuple[str, ...]
     assert "Usage: aforesaid" in err
 
 
-@pytest.mark.parametrize("command", ["simulate", "check", "explore", "algorithms", "draw"])
+@pytest.mark.parametrize(
+    "command", ["simulate", "check", "explore", "algorithms", "draw", "sweep", "audit", "metrics", "report"]
+)
 def test_help_teaches_with_an_example(aforesaid: Run, command: str) -> None:
     code, out, _ = aforesaid(command, "--help")
     assert code == 0

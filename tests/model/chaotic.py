@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.catalog import Setup
+from aforesaid.protocols.overlay.frames import marked
 
 STATES, KINDS, HOPS = 3, 3, 2
 
@@ -27,6 +28,7 @@ class Rule(NamedTuple):
     """Notes sent: their kind, and to whom: back, on, all."""
 
 
+@marked("droppable")
 class Note(NamedTuple):
     """A message on its way, with a kind that decides what happens to it."""
 
@@ -34,6 +36,7 @@ class Note(NamedTuple):
     hops: int
     message_id: MessageId
     payload: str
+    link: int | None = None
 
 
 @cache
@@ -65,6 +68,9 @@ def _rule(chance: Random, hops: int) -> Rule:
 class Chaotic:
     """The machine of one process."""
 
+    linked = False
+    """Whether notes travel on one of two links."""
+
     def __init__(self, seed: int, me: str, group: tuple[str, ...]) -> None:
         self.seed, self.me = seed, me
         self.peers = tuple(peer for peer in group if peer != me)
@@ -75,7 +81,7 @@ class Chaotic:
 
     def broadcast(self, payload: str, now: int, out: Any) -> MessageId:
         self.sent += 1
-        note = Note(self.sent % KINDS, HOPS, MessageId(self.me, 0, self.sent), payload)
+        note = self._note(self.sent % KINDS, HOPS, MessageId(self.me, 0, self.sent), payload)
         self._follow(self.me, note, out)
         out.send(self.peers, note)
         return note.message_id
@@ -91,7 +97,7 @@ class Chaotic:
         self.state = (self.state + 1) % STATES
 
     def _follow(self, source: str, note: Note, out: Any) -> None:
-        kind, hops, message_id, payload = note
+        kind, hops, message_id, payload, _ = note
         rule = table(self.seed)[self.state, kind, hops]
         self.state = rule.state
         if rule.deals == "deliver" or (rule.deals == "once" and message_id not in self.delivered):
@@ -106,7 +112,10 @@ class Chaotic:
         for answer_kind, whom in rule.answers:
             targets = [peer for peer in self.peers if whom == "all" or (whom == "back") == (peer == source)]
             if targets and hops:
-                out.send(targets, Note(answer_kind, hops - 1, message_id, payload))
+                out.send(targets, self._note(answer_kind, hops - 1, message_id, payload))
+
+    def _note(self, kind: int, hops: int, message_id: MessageId, payload: str) -> Note:
+        return Note(kind, hops, message_id, payload, kind % 2 if self.linked else None)
 
     def _flush(self, out: Any) -> None:
         held, self.held = self.held, {}
@@ -119,11 +128,34 @@ class Chaotic:
         out.deliver(message_id, payload)
 
 
-def chaotic(seed: int) -> Any:
+class Linked(Chaotic):
+    """One of two processes, with two links between them that open, close and break."""
+
+    linked = True
+
+    def open(self, peer: str, route: Any, now: int, out: Any) -> None:
+        self.peer_down(peer, now, out)
+
+    def close(self, peer: str, now: int, out: Any) -> None:
+        self.state = self.seed % STATES
+
+    def link_down(self, lid: int, now: int, out: Any) -> None:
+        if self.state == lid:
+            out.isolated()
+        self.close(self.peers[0], now, out)
+
+    def links(self) -> list[tuple[str, int]]:
+        return [(peer, lid) for peer in self.peers for lid in (0, 1) if lid != self.state]
+
+    def gauges(self) -> dict[str, int]:
+        return {"held": len(self.held)}
+
+
+def chaotic(seed: int, machine: type[Chaotic] = Chaotic) -> Any:
     """How to build the machine of that seed."""
 
     def build(setup: Setup) -> Chaotic:
-        return Chaotic(seed, setup.me, setup.group)
+        return machine(seed, setup.me, setup.group)
 
     build.__name__ = f"chaotic_{seed}"
     return build

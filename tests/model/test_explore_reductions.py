@@ -10,7 +10,7 @@ from aforesaid.explore import explorer as explorer_module
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
 from model import broken
-from model.chaotic import chaotic
+from model.chaotic import Linked, chaotic
 from oracle.mutants import Silent
 from oracle.watched import watched
 
@@ -33,7 +33,14 @@ TINY = {
     "queues, three": Scope(3, (1, 0, 0), fifo=True),
     "queues, drop": Scope(2, 1, fifo=True, drops_max=1),
     "queues, crash": Scope(2, 1, fifo=True, crashes_max=1),
+    "links": Scope(2, 1, fifo=True, links=(("p0", "open", "p1"), ("p1", "close", "p0"))),
+    "links, drop": Scope(2, 1, fifo=True, links=(("p0", "open", "p1"),), drops_max=1),
+    "links, disconnection": Scope(2, 1, fifo=True, disconnections_max=1),
+    "links, crash": Scope(2, (1, 0), fifo=True, links=(("p1", "close", "p0"),), crashes_max=1),
 }
+
+RING = {"degree": 1, "both_ways": False}
+OPENS = ("p0", "open", "p2", ("p1",))
 
 STATES_MAX = 2_000
 """Chaotic protocols that go on for longer than this, unreduced, are left out."""
@@ -64,6 +71,11 @@ SHIPPED = [
     ("ks", Scope(3, (1, 1, 0), duplicates_max=1)),
     ("mf", Scope(3, (1, 1, 0), crashes_max=1)),
     ("cykas", Scope(3, (2, 1, 0), fifo=True)),
+    ("prc", Scope(3, (1, 1, 0), fifo=True, options=RING)),
+    ("prc", Scope(3, (1, 1, 0), fifo=True, links=(OPENS, ("p0", "close", "p2")), options=RING)),
+    ("prc", Scope(3, 0, fifo=True, links=(OPENS,), drops_max=1, timer_firings_max=1, options=RING)),
+    ("prc", Scope(3, (0, 1, 0), fifo=True, links=(OPENS,), disconnections_max=1, options=RING)),
+    ("prc", Scope(3, (1, 0, 0), fifo=True, links=(OPENS,), crashes_max=1, options=RING)),
     (broken.impatient, Scope(2, 2)),
     (broken.one_pass, Scope(2, (3, 0))),
     (broken.past_as_set, Scope(3, (2, 1, 0))),
@@ -96,14 +108,18 @@ def test_chaotic_protocols_have_the_same_outcomes(scope: str) -> None:
             continue
         for reductions in ONE_BY_ONE:
             found = explore(
-                chaotic(seed), TINY[scope], (), reductions=reductions, remember_order=remember_order
+                drawn(seed, TINY[scope]),
+                TINY[scope],
+                (),
+                reductions=reductions,
+                remember_order=remember_order,
             )
             assert found.outcomes == full.outcomes, (seed, reductions)
             compared += 1
             pruned += found.states < full.states
     assert compared >= 20
-    # With a crash to spend only dead frames can be pruned, and chaotic frames seldom die.
-    assert pruned >= (0 if TINY[scope].crashes_max else 5)
+    # With a crash or links only dead frames can be pruned, and chaotic frames seldom die.
+    assert pruned >= (0 if TINY[scope].crashes_max or TINY[scope].rewires else 5)
 
 
 @pytest.mark.parametrize("scope", TINY)
@@ -118,8 +134,8 @@ def test_chaotic_protocols_get_the_same_verdict_by_schedules_of_the_same_length(
     for seed, promises in product(range(8, 14), orders):
         if unreduced(seed, TINY[scope], False) is None:
             continue
-        full = explore(chaotic(seed), TINY[scope], promises, reductions=NONE)
-        found = explore(chaotic(seed), TINY[scope], promises)
+        full = explore(drawn(seed, TINY[scope]), TINY[scope], promises, reductions=NONE)
+        found = explore(drawn(seed, TINY[scope]), TINY[scope], promises)
         verdicts.add(full.verdict)
         assert found.verdict == full.verdict, (seed, promises)
         # In queues, frames without effect are received in passing and are no steps of a reduced schedule.
@@ -141,9 +157,13 @@ def test_addressed_messages_get_the_same_verdict_by_schedules_of_the_same_length
             assert steps(found) == steps(full)
 
 
+def drawn(seed: int, scope: Scope) -> Any:
+    return chaotic(seed, Linked) if scope.rewires else chaotic(seed)
+
+
 def unreduced(seed: int, scope: Scope, remember_order: bool) -> Exploration | None:
     full = explore(
-        chaotic(seed), scope, (), reductions=NONE, remember_order=remember_order, states_max=STATES_MAX
+        drawn(seed, scope), scope, (), reductions=NONE, remember_order=remember_order, states_max=STATES_MAX
     )
     return full if full.complete else None
 

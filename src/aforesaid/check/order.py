@@ -32,6 +32,10 @@ class Order:
         self.starts: Indices = np.concatenate(([0], np.cumsum(self.lengths)))
         self.forward = bool((parent < child).all())
 
+    def __reduce__(self) -> tuple[type["Order"], tuple[int, Indices, Indices]]:
+        """Its edges are all that has to travel."""
+        return Order, (self.message_count, self.parent, self.child)
+
     @staticmethod
     def recorded(history: History) -> "Order":
         """The edges that the tracer recorded, but for those of messages that nobody sent."""

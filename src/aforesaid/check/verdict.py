@@ -21,6 +21,7 @@ PROPERTIES: Mapping[str, str] = {
     "audience": "A message is delivered only by those it is addressed to.",
     "fifo": "Messages of one origin are delivered in the order it sent them.",
     "causal": "A message is delivered only after every message that happened before it.",
+    "causal_unless_lost": "As causal, but what a crashed or evicted process sent may be missing for good.",
     "validity": "What a correct process sends, every correct process it is addressed to delivers.",
     "agreement": "What one correct process delivers, every correct process it is addressed to delivers.",
     "uniform_agreement": "What any process delivers, every correct process it is addressed to delivers.",
@@ -32,8 +33,10 @@ PROPERTIES: Mapping[str, str] = {
 ALWAYS_REQUIRED = ("no_foresight", "audience", "recorded")
 """Required whatever an algorithm promises: without them the trace itself cannot be believed."""
 
-REQUIRED_BY_DEFAULT = tuple(name for name in PROPERTIES if name not in ("uniform_agreement", "stability"))
-"""Required of a run that promises nothing by name: all but what is beyond most algorithms."""
+REQUIRED_BY_DEFAULT = tuple(
+    name for name in PROPERTIES if name not in ("causal_unless_lost", "uniform_agreement", "stability")
+)
+"""Required of a run that promises nothing by name: all but what is beyond most algorithms, or implied."""
 
 
 @dataclass(frozen=True)

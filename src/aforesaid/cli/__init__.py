@@ -11,6 +11,16 @@ EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN = 0, 1, 2, 3
 
 EXIT_OF_VALUE = {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}
 
+_EXTRA_OF_MODULE = {
+    "numpy": "trace",
+    "pyarrow": "trace",
+    "matplotlib": "report",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "pandas": "spark",
+    "cryptography": "node",
+}
+
 
 def worst(values: Collection[str]) -> str:
     """One verdict for many: a violation outweighs ignorance, and ignorance outweighs success."""
@@ -30,9 +40,10 @@ def main() -> None:
         # The reader of our output has gone (`| head`): not our failure to report.
         sys.stderr.close()
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("numpy", "pyarrow"):
+        extra = _EXTRA_OF_MODULE.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
-        _fail(f"this command needs {error.name}: pip install 'aforesaid[trace]'", EXIT_MISUSE)
+        _fail(f"this command needs {error.name}: pip install 'aforesaid[{extra}]'", EXIT_MISUSE)
 
 
 def _fail(line: str, code: int) -> None:

@@ -31,6 +31,7 @@ def _print_all(entries: list[Algorithm]) -> None:
 
 def _print_one(entry: Algorithm) -> None:
     options = "; ".join(f"{option}: {meaning}" for option, meaning in entry.options.items())
+    less = entry.promises_if_crashed
     show.print_facts(
         entry.name,
         [
@@ -38,6 +39,7 @@ def _print_one(entry: Algorithm) -> None:
             ("paper", entry.paper),
             ("needs", ", ".join(entry.needs) or "nothing"),
             ("promises", ", ".join(entry.promises)),
+            *([("where one may crash", ", ".join(less))] if less else []),
             ("metadata", entry.metadata),
             ("options", options or "none"),
         ],
@@ -51,6 +53,7 @@ def _facts(entry: Algorithm) -> dict[str, Any]:
         "paper": entry.paper,
         "needs": list(entry.needs),
         "promises": list(entry.promises),
+        "promises_if_crashed": entry.promises_if_crashed,
         "metadata": entry.metadata,
         "options": dict(entry.options),
     }

@@ -1,5 +1,7 @@
 """`aforesaid explore`: every schedule at a small scope, or one schedule again."""
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +9,33 @@ from aforesaid.check import check
 from aforesaid.cli import EXIT_OF_VALUE, show
 from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
-from aforesaid.explore import Exploration, Progress, Schedule, Scope, explore, replay
+from aforesaid.explore import Exploration, LinkCall, Progress, Schedule, Scope, explore, replay
 from aforesaid.protocols.catalog import algorithm
+
+
+def link_calls(texts: Iterable[str]) -> tuple[LinkCall, ...]:
+    """`open:p0:p2:p1`: p0 opens a link to p2 by way of p1."""
+    calls = []
+    for text in texts:
+        do, *names = text.split(":")
+        if len(names) < 2:
+            raise Misuse(f"--link {text}: write open:p0:p2 or open:p0:p2:p1, or close:p0:p2")
+        calls.append(LinkCall(names[0], do, names[1], tuple(names[2:]) or None))
+    return tuple(calls)
+
+
+def settings(texts: Iterable[str]) -> tuple[tuple[str, Any], ...]:
+    """`degree=1`, `both_ways=false`, `alpha=routed`: values as in JSON, or text."""
+    found = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Misuse(f"--option {text}: write NAME=VALUE")
+        try:
+            found.append((name, json.loads(value)))
+        except ValueError:
+            found.append((name, value))
+    return tuple(found)
 
 
 def explore_all(name: str, scope: Scope, states_max: int, save: Path | None, as_json: bool) -> int:
@@ -54,6 +81,7 @@ def _print(found: Exploration, save: Path | None) -> None:
             (scope.duplicates_max, "duplicates"),
             (scope.drops_max, "losses"),
             (scope.timer_firings_max, "timers"),
+            (scope.disconnections_max, "lost connections"),
         )
         if count
     )
@@ -65,6 +93,7 @@ def _print(found: Exploration, save: Path | None) -> None:
     show.print_facts(
         "",
         [
+            *([("links", "; ".join(map(str, scope.links)))] if scope.links else ()),
             ("covered", "every schedule" if found.complete else "not every schedule: the search was cut off"),
             ("states", f"{found.states:,}, by {found.transitions:,} transitions, {found.depth} steps deep"),
             ("outcomes judged", f"{found.ends:,}"),

@@ -71,7 +71,7 @@ def simulate_seeds(
 
 
 def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Scenario:
-    scenario = Scenario.from_toml(path)
+    scenario = Scenario.from_file(path)
     if seed is not None:
         scenario = msgspec.structs.replace(scenario, seed=seed)
     if algorithm is not None:

@@ -1,9 +1,9 @@
 """A process and its inbox: the part of the world that one step at that process can read.
 
-A *cell* is a local state, the frames on their way to the process, and which peers have crashed. What a
-process can do next depends on its cell alone, and what it does changes only its own cell and puts frames
-into others. So moves are worked out once per cell, arrivals once per (cell, frames), and the search over
-whole worlds, which are tuples of cells, is table lookup.
+A *cell* is a local state, the frames on their way to the process, which peers have crashed, and which of
+the process's connections are lost. What a process can do next depends on its cell alone, and what it does
+changes only its own cell and puts frames into others. So moves are worked out once per cell, arrivals once
+per (cell, frames), and the search over whole worlds, which are tuples of cells, is table lookup.
 
 *Dead frames are taken away*, so that worlds merge that differ only in what is left lying. A frame is a
 *no-op* if its receipt, in the local state at hand, changes nothing and asks for nothing; it is *dead* if it
@@ -24,16 +24,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT, LocalGraph, LocalStep
+from aforesaid.explore.local import (
+    CALL,
+    EXPIRE,
+    LINK_DOWN,
+    NO_LINK,
+    RECEIVE,
+    SPEAK,
+    SUSPECT,
+    LocalGraph,
+    LocalStep,
+)
 from aforesaid.explore.scope import Scope
 
-FREE, DUPLICATE, DROP, FIRING, CRASH = range(-1, 4)
+FREE, DUPLICATE, DROP, FIRING, CRASH, DISCONNECTION = range(-1, 5)
 """Which budget a move is paid from."""
 
 ALWAYS = 1 << 20
 """What is owed to a process that must act before the world can end: more than any number of frames."""
 
-LOSE, CRASHES = "lose", "crash"
+LOSE, CRASHES, DISCONNECT = "lose", "crash", "disconnect"
 """What a move does besides the inputs of `local`."""
 
 NOTHING = LocalStep(-1, (), (), ())
@@ -65,9 +75,11 @@ class Cell(NamedTuple):
 
     local: int
     inbox: tuple[int, ...]
-    """Frames: sorted, if they may arrive in any order; else by source, those of one source in order."""
+    """Frames: sorted, if they may arrive in any order; else by channel, those of one channel in order."""
     down: int
     """The set of processes that have crashed."""
+    disconnected: frozenset[int] = frozenset()
+    """The process's link instances whose connection is lost."""
 
 
 class Move(NamedTuple):
@@ -92,9 +104,9 @@ class Cells:
     rows: list[Cell] = field(default_factory=list)
     local_of: list[int] = field(default_factory=list)
     owed: list[int] = field(default_factory=list)
-    """How many frames of processes that are up must yet be received here, or ALWAYS."""
+    """How many frames that cannot be lost must yet be received here, or ALWAYS."""
     lossy: list[bool] = field(default_factory=list)
-    """Whether a frame of a crashed process is on its way here."""
+    """Whether a frame of a crashed process, or on a lost connection, is on its way here."""
     taken_away: dict[int, set[int]] = field(default_factory=dict)
     """By local state, the frames that were assumed dead there."""
     _number_of: dict[Cell, int] = field(default_factory=dict)
@@ -102,21 +114,8 @@ class Cells:
     _arrivals: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
     _notices: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def cell(self, local: int, inbox: Iterable[int], down: int) -> int:
-        """The number of a cell, after dead frames were taken away."""
-        frames = self.graph.frames
-        if self.graph.rows[local].crashed:
-            kept: list[int] = []
-        elif self.reductions.dead_frames:
-            kept = [frame for frame in inbox if not self.is_dead(local, frame)]
-        else:
-            kept = list(inbox)
-        kept.sort(key=(lambda frame: frames[frame].source) if self.scope.fifo else None)
-        row = Cell(local, tuple(kept), down)
-        number = self._number_of.setdefault(row, len(self.rows))
-        if number == len(self.rows):
-            self._add(row)
-        return number
+    def start(self, process: int) -> int:
+        return self._numbered(Cell(self.graph.start(process), (), 0))
 
     def moves(self, cell: int) -> tuple[Move, ...]:
         """What the process can do, apart from crashing."""
@@ -130,23 +129,37 @@ class Cells:
         key = (cell, frames)
         after = self._arrivals.get(key)
         if after is None:
-            local, inbox, down = self.rows[cell]
-            after = self._arrivals[key] = self.cell(local, inbox + frames, down)
+            row = self.rows[cell]
+            if row.disconnected:
+                frames = tuple(f for f in frames if self.graph.frames[f].link not in row.disconnected)
+            after = self._arrivals[key] = self._numbered(row._replace(inbox=row.inbox + frames))
         return after
 
     def crashed(self, cell: int) -> int:
         """The cell of a process that crashes: whatever was on its way to it is gone."""
-        local, _, down = self.rows[cell]
-        return self.cell(self.graph.crashed(local), (), down | 1 << self.graph.rows[local].process)
+        row = self.rows[cell]
+        down = row.down | 1 << self.graph.rows[row.local].process
+        return self._numbered(row._replace(local=self.graph.crashed(row.local), down=down))
 
     def noticed(self, cell: int, peer: int) -> int:
         """The cell of a process when a peer crashes."""
         key = (cell, peer)
         after = self._notices.get(key)
         if after is None:
-            local, inbox, down = self.rows[cell]
-            after = self._notices[key] = self.cell(local, inbox, down | 1 << peer)
+            row = self.rows[cell]
+            after = self._notices[key] = self._numbered(row._replace(down=row.down | 1 << peer))
         return after
+
+    def disconnected(self, cell: int, link: int) -> int:
+        """The cell of a process when a connection of its own is lost."""
+        row = self.rows[cell]
+        return self._numbered(row._replace(disconnected=row.disconnected | {link}))
+
+    def connections(self, cell: int) -> frozenset[int]:
+        """The link instances whose connection may be lost: those in use, and those that frames come on."""
+        row = self.rows[cell]
+        arriving = {self.graph.frames[frame].link for frame in row.inbox} - {NO_LINK}
+        return (self.graph.usable_links(row.local) | arriving) - row.disconnected
 
     def is_dead(self, local: int, frame: int) -> bool:
         """The frame is a no-op here and, until the audit shows otherwise, ever after."""
@@ -156,40 +169,63 @@ class Cells:
         return True
 
     def receivable(self, inbox: Sequence[int]) -> Iterable[int]:
-        """Places in an inbox: one for each distinct frame, or the first of each source."""
+        """Places in an inbox: one for each distinct frame, or the first of each channel."""
         frames = self.graph.frames
         seen = set()
         for place, frame in enumerate(inbox):
-            distinct = frames[frame].source if self.scope.fifo else frame
+            distinct = frames[frame].channel if self.scope.fifo else frame
             if distinct not in seen:
                 seen.add(distinct)
                 yield place
 
+    @property
+    def losses_are_moves(self) -> bool:
+        """Whether losing a frame is a step; where any frame may be late for ever, it need not be."""
+        return self.scope.fifo or self.graph.cast.linked
+
     def left_over(self, cell: int) -> list[int]:
         """The frames here whose receipt would have an effect: at an end, those the network lost."""
-        local, inbox, _ = self.rows[cell]
-        return [frame for frame in inbox if not self.graph.is_no_op(local, frame)]
+        row = self.rows[cell]
+        return [frame for frame in row.inbox if not self.graph.is_no_op(row.local, frame)]
 
     def is_up(self, cell: int) -> bool:
-        return not self.graph.rows[self.local_of[cell]].crashed
+        return not self.graph.rows[self.local_of[cell]].gone
+
+    def _numbered(self, row: Cell) -> int:
+        """The number of a cell, after dead frames were taken away."""
+        frames, (local, inbox, _, _) = self.graph.frames, row
+        if self.graph.rows[local].gone:
+            kept: list[int] = []
+        elif self.reductions.dead_frames:
+            kept = [frame for frame in inbox if not self.is_dead(local, frame)]
+        else:
+            kept = list(inbox)
+        kept.sort(key=(lambda frame: frames[frame].channel) if self.scope.fifo else None)
+        row = row._replace(inbox=tuple(kept))
+        number = self._number_of.setdefault(row, len(self.rows))
+        if number == len(self.rows):
+            self._add(row)
+        return number
 
     def _add(self, row: Cell) -> None:
-        frames, local = self.graph.frames, self.graph.rows[row.local]
+        local = self.graph.rows[row.local]
+        certain = [frame for frame in row.inbox if not self._is_lossy(row, frame)]
         self.rows.append(row)
         self.local_of.append(row.local)
-        self.lossy.append(any(row.down >> frames[frame].source & 1 for frame in row.inbox))
-        if local.crashed:
+        self.lossy.append(len(certain) < len(row.inbox))
+        if local.gone:
             self.owed.append(0)
-        elif self.graph.may_speak(row.local) or local.armed or self._suspects(row):
+        elif self._must_act(row):
             self.owed.append(ALWAYS)
         else:
-            up = [frame for frame in row.inbox if not row.down >> frames[frame].source & 1]
-            self.owed.append(sum(not self.graph.is_no_op(row.local, frame) for frame in up))
+            self.owed.append(sum(not self.graph.is_no_op(row.local, frame) for frame in certain))
 
     def _worked_out(self, row: Cell) -> Iterable[Move]:
         local = self.graph.rows[row.local]
-        if local.crashed:
+        if local.gone:
             return
+        if self.graph.may_call(row.local):
+            yield from self._steps(row, CALL, local.called, row.inbox, FREE)
         if self.graph.may_speak(row.local):
             for place in range(len(self.graph.next_audiences(row.local))):
                 yield from self._steps(row, SPEAK, place, row.inbox, FREE)
@@ -197,6 +233,8 @@ class Cells:
             yield from self._frame_moves(row, place)
         for peer in self._suspects(row):
             yield from self._steps(row, SUSPECT, peer, row.inbox, FREE)
+        for link in sorted(row.disconnected - local.links_down):
+            yield from self._steps(row, LINK_DOWN, link, row.inbox, FREE)
         for timer in sorted(local.armed):
             yield from self._steps(row, EXPIRE, timer, row.inbox, FIRING)
 
@@ -210,8 +248,25 @@ class Cells:
             for move in self._steps(row, RECEIVE, frame, row.inbox, DUPLICATE):
                 if not self.reductions.dead_frames or (move.cell, move.step) not in plain:
                     yield move
-        if self.scope.fifo and self.scope.drops_max:
-            yield Move(self.cell(row.local, rest, row.down), NOTHING, DROP, LOSE, frame)
+        if self.losses_are_moves and self.scope.drops_max and self._may_be_lost(frame):
+            yield Move(self._numbered(row._replace(inbox=rest)), NOTHING, DROP, LOSE, frame)
+
+    def _must_act(self, row: Cell) -> bool:
+        """Whether something is due here besides the receipt of frames."""
+        local = self.graph.rows[row.local]
+        untold = self._suspects(row) or row.disconnected - local.links_down
+        return bool(
+            local.armed or untold or self.graph.may_speak(row.local) or self.graph.may_call(row.local)
+        )
+
+    def _is_lossy(self, row: Cell, frame: int) -> bool:
+        """Whether it comes from a crashed process, or on a lost connection: any tail of these may be lost."""
+        sent = self.graph.frames[frame]
+        return bool(row.down >> sent.source & 1) or sent.link in row.disconnected
+
+    def _may_be_lost(self, frame: int) -> bool:
+        """Links that open and close are reliable, but for frames that say they may be lost."""
+        return not self.graph.cast.linked or getattr(self.graph.frames[frame].message, "droppable", False)
 
     def _suspects(self, row: Cell) -> list[int]:
         """The peers that crashed and of which the process was not told yet."""
@@ -220,5 +275,5 @@ class Cells:
 
     def _steps(self, row: Cell, do: str, what: int, inbox: tuple[int, ...], cost: int) -> Iterable[Move]:
         for step in self.graph.step(row.local, do, what):
-            cell = self.cell(step.after, inbox, row.down)
+            cell = self._numbered(row._replace(local=step.after, inbox=inbox))
             yield Move(cell, step, cost, do, what, keep=cost == DUPLICATE)

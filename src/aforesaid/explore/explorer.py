@@ -64,6 +64,12 @@ class _Explorer:
         self._subject, self._scope = subject(build, scope, promises), scope
         self._progress, self._states_max = progress, states_max
         self._reductions = reductions
+        if scope.rewires:
+            # A mediator passes a frame on and is as before: steps go in a circle, which both must exclude.
+            self._reductions = replace(reductions, postponing=False, prompting=False)
+        if scope.disconnections_max:
+            # A frame without effect still shows that there is a connection to lose.
+            self._reductions = replace(self._reductions, dead_frames=False)
         self._cast, self._remember_order = self._subject.cast(scope), remember_order
         self._begin(frozenset())
         self._restarts = 0

@@ -77,7 +77,7 @@ class Guard:
     def _is_out_of_order(self, message: int, missing: int, before: int, after: tuple[int, ...]) -> bool:
         everyone = self._everyone(after)
         for row, own in zip(everyone, self._own_masks, strict=True):
-            if not row.crashed and missing & own:
+            if not row.gone and missing & own:
                 return True
         overtaken_by = (m for m in range(len(self._origins)) if before >> m & 1)
         return any(self._all_before(later, everyone) >> message & 1 for later in overtaken_by)
@@ -88,7 +88,7 @@ class Guard:
         everyone, origin = self._everyone(after), self._origins[message]
         audience = everyone[origin].audiences[message - self._firsts[origin]]
         return all(
-            row.crashed or row.delivered >> message & 1 or not audience >> row.process & 1 for row in everyone
+            row.gone or row.delivered >> message & 1 or not audience >> row.process & 1 for row in everyone
         )
 
     def _everyone(self, after: tuple[int, ...]) -> list[Local]:

@@ -2,9 +2,9 @@
 
 A *local state* is everything of one process that can matter later: the protocol object (by its `picture`),
 the timers it has armed, whom it was told is down, and what the judgement needs: which messages it has
-delivered and called stable, the causal past and the audience of each message it has sent, and how much of
-what the host wants of its links it has been told. The order of past deliveries is not part of it: a wrong order is seen at the very delivery that makes it wrong (see
-`guard`), so two histories that agree on the set have the same future.
+delivered and called stable, the causal past and the audience of each message it has sent; and how far the
+host has come with its links. The order of past deliveries is not part of it: a wrong order is seen at the
+very delivery that makes it wrong (see `guard`), so two histories that agree on the set have the same future.
 
 Everything is numbered once (hash-consing): local states, frames, timers. A protocol runs once for each
 distinct (local state, input), on a clone; all else is table lookup. Numbers stand for whole values that are
@@ -17,14 +17,26 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, Timer, freeze
-from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
+from aforesaid.core import Message, Process, Timer, freeze
+from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
 from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
+from aforesaid.sim.network import link_of
 
-SPEAK, RECEIVE, EXPIRE, SUSPECT, LINK = "speak", "receive", "expire", "suspect", "link"
-"""What happens to a process; with it goes a number: which audience, a frame, a timer, a peer, a call."""
+SPEAK, RECEIVE, EXPIRE, SUSPECT = "speak", "receive", "expire", "suspect"
+CALL, LINK_DOWN = "call", "link_down"
+"""What happens to a process; with it goes a number: which audience, a frame, a timer, a peer; what the host
+wants of its links, a link instance."""
+
+NO_LINK = -1
+
+
+class Link(NamedTuple):
+    """A link instance: its ends by rank, the lower first, and its name."""
+
+    ends: tuple[int, int]
+    lid: Any
 
 
 class Frame(NamedTuple):
@@ -35,6 +47,8 @@ class Frame(NamedTuple):
     message: Message
     channel: int
     """In queues, frames of one channel arrive in order."""
+    link: int = NO_LINK
+    """The link instance it travels on, where it names one."""
 
     @property
     def kind(self) -> str:
@@ -60,8 +74,10 @@ class Local(NamedTuple):
     """The set of peers it was told are down."""
     log: tuple[int, ...]
     """What was delivered, in order, if orders are remembered; else empty."""
-    linked: int = 0
-    """How many of its links' openings and closings have been asked for."""
+    called: int = 0
+    """How many of the openings and closings of its links have been asked for."""
+    links_down: frozenset[int] = frozenset()
+    """The link instances whose connection it was told is lost."""
 
     @property
     def gone(self) -> bool:
@@ -102,6 +118,7 @@ class LocalGraph:
     rows: list[Local] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
     steps: dict[tuple[int, str, int], tuple[LocalStep, ...]] = field(default_factory=dict)
     inputs: list[list[tuple[str, int]]] = field(default_factory=list)
     """By local state, every input whose effect on it is known."""
@@ -110,6 +127,8 @@ class LocalGraph:
     looked_at: dict[tuple[int, bytes], int] = field(default_factory=lambda: defaultdict(int))
     """By representation, how many of the state's inputs have been found to do the same to it."""
     _at_rest: dict[int, tuple[tuple[Process, ...], int]] = field(default_factory=dict)
+    _usable: dict[int, frozenset[int]] = field(default_factory=dict)
+    _link_of: dict[Link, int] = field(default_factory=dict)
     _no_ops: dict[tuple[int, int], bool] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
     _number_of_pickled: dict[Local, int] = field(default_factory=dict)
@@ -131,18 +150,26 @@ class LocalGraph:
         row = self.rows[local]
         return not row.gone and len(row.pasts) < self.cast.counts[row.process]
 
-    def may_link(self, local: int) -> bool:
+    def may_call(self, local: int) -> bool:
         """Whether the host wants something of its links."""
         row = self.rows[local]
-        return not row.gone and row.linked < len(self.cast.calls[row.process])
+        return not row.gone and row.called < len(self.cast.calls[row.process])
 
     def at_rest(self, local: int) -> tuple[tuple[Process, ...], int]:
         """Where links open and close: whom the process has links to, and how much it holds in memory."""
         if not self.cast.linked or self.rows[local].gone:
             return (), 0
         if local not in self._at_rest:
-            self._at_rest[local] = links_and_memory(pickle.loads(self.rows[local].machine))
+            self._at_rest[local] = at_rest(pickle.loads(self.rows[local].machine))
         return self._at_rest[local]
+
+    def usable_links(self, local: int) -> frozenset[int]:
+        """The link instances that the process may send on."""
+        if local not in self._usable:
+            row, rank = self.rows[local], self.cast.rank
+            links = () if row.gone else pickle.loads(row.machine).links()
+            self._usable[local] = frozenset(self._link(row.process, rank[peer], lid) for peer, lid in links)
+        return self._usable[local]
 
     def next_audiences(self, local: int) -> tuple[int, ...]:
         """Whom the next message may be for."""
@@ -195,9 +222,11 @@ class LocalGraph:
             return Input(do, self.cast.names[frame.source], frame.message)
         if do == EXPIRE:
             return Input(do, what=self.timers[what])
-        if do == LINK:
+        if do == CALL:
             call = self.cast.calls[row.process][what]
             return Input(call.do, call.peer, call.route)
+        if do == LINK_DOWN:
+            return Input(do, what=self.links[what].lid)
         return Input(do, self.cast.names[what])
 
     def _next_message(self, row: Local) -> int:
@@ -215,8 +244,10 @@ class LocalGraph:
             armed.discard(what)
         elif do == SUSPECT:
             row = row._replace(suspected=row.suspected | 1 << what)
-        elif do == LINK:
-            row = row._replace(linked=what + 1)
+        elif do == CALL:
+            row = row._replace(called=what + 1)
+        elif do == LINK_DOWN:
+            row = row._replace(links_down=row.links_down | {what})
         for arms, timer in deed.timers:
             (armed.add if arms else armed.discard)(self._timer(timer))
         delivered, stable, log, failure = row.delivered, row.stable, list(row.log), deed.failure
@@ -246,7 +277,7 @@ class LocalGraph:
         return tuple((target, tuple(frames)) for target, frames in sorted(by_target.items()))
 
     def _gone(self, row: Local) -> int:
-        row = row._replace(machine=b"", armed=frozenset(), suspected=0)
+        row = row._replace(machine=b"", armed=frozenset(), suspected=0, links_down=frozenset())
         return self._numbered_as(row, row)
 
     def _numbered(self, row: Local, machine: Any) -> int:
@@ -275,14 +306,19 @@ class LocalGraph:
         key = (source, target, freeze(message))
         number = self._frame_of.setdefault(key, len(self.frames))
         if number == len(self.frames):
-            self.frames.append(
-                Frame(source, self.cast.rank[target], message, self._channel(source, target, message, number))
-            )
+            ordered_with = (source, target, channel(self.cast, message))
+            channel_number = self._channel_of.setdefault(ordered_with, len(self._channel_of))
+            rank, lid = self.cast.rank[target], link_of(message)
+            link = NO_LINK if lid is None else self._link(source, rank, lid)
+            self.frames.append(Frame(source, rank, message, channel_number, link))
         return number
 
-    def _channel(self, source: int, target: str, message: Message, number: int) -> int:
-        key = (source, target, *channel(self.cast, message, number))
-        return self._channel_of.setdefault(key, len(self._channel_of))
+    def _link(self, one: int, other: int, lid: Any) -> int:
+        link = Link((min(one, other), max(one, other)), lid)
+        number = self._link_of.setdefault(link, len(self.links))
+        if number == len(self.links):
+            self.links.append(link)
+        return number
 
     def _timer(self, timer: Timer) -> int:
         number = self._timer_of.setdefault(freeze(timer), len(self.timers))

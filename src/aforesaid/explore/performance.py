@@ -7,13 +7,14 @@ is known by what was said: an algorithm that makes up the ids it delivers (by co
 swapped order behind swapped names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer, freeze
 from aforesaid.explore.schedule import shown
 from aforesaid.explore.scope import Cast
+from aforesaid.sim.network import link_of
 
 NOW: Nanoseconds = 0
 """Time is abstract: a timer may fire at any moment, so deadlines tell nothing and must not be state."""
@@ -24,12 +25,12 @@ UNKNOWN = -1
 
 class Input(NamedTuple):
     """What happens to a protocol object: it is to speak, or to open or close a link; a frame comes, a timer
-    fires, a peer is down."""
+    fires, a peer or a link is down."""
 
     do: str
     peer: Process = ""
     what: Any = None
-    """The number of the message to say, the route of a link, the frame's message, or the timer."""
+    """The number of the message to say, the route of a link, a link, the frame's message, or the timer."""
     audience: tuple[Process, ...] | None = None
     """Whom to say it to; None: to all."""
 
@@ -122,6 +123,8 @@ def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: S
                 machine.open(event.peer, event.what, NOW, deed)
             case "close":
                 machine.close(event.peer, NOW, deed)
+            case "link_down":
+                machine.link_down(event.what, NOW, deed)
             case _:
                 machine.peer_down(event.peer, NOW, deed)
     except Exception as error:
@@ -141,3 +144,17 @@ def identified(cast: Cast, process: Process, told: Told) -> tuple[int, str]:
     if stable or said == named:
         return named, ""
     return said, f"{process} delivered {payload} under the name {message_id}"
+
+
+def channel(cast: Cast, message: Message) -> Hashable:
+    """What a frame is ordered with, in queues: all between its two processes, or of its link instance.
+
+    Where links open and close, a frame that names no link instance is ordered with nothing but its like.
+    """
+    link = link_of(message)
+    return freeze(message) if link is None and cast.linked else freeze(link)
+
+
+def at_rest(machine: Any) -> tuple[tuple[Process, ...], int]:
+    """Whom a process whose links open and close has links to, and how much it holds for later."""
+    return tuple(sorted({peer for peer, _ in machine.links()})), sum(machine.gauges().values())

@@ -146,7 +146,7 @@ class Postponer:
         key = (cell, frame)
         redundant = self._redundant.get(key)
         if redundant is None:
-            local, inbox, _ = self.cells.rows[cell]
+            local, inbox, *_ = self.cells.rows[cell]
             redundant = self._redundant[key] = self.cells.is_dead(local, frame) or any(
                 self._are_twins(local, inbox[place], frame) for place in self.cells.receivable(inbox)
             )

@@ -78,7 +78,7 @@ class Prompter:
     def _is_prompt(self, cell: int, move: Move) -> bool:
         if move.do != RECEIVE or move.cost != FREE or move.step.deliveries:
             return False
-        graph, (local, _, down) = self.cells.graph, self.cells.rows[cell]
+        graph, (local, _, down, _) = self.cells.graph, self.cells.rows[cell]
         frame = graph.frames[move.what]
         if down >> frame.source & 1 or frame.kind in self.bad_kinds or (local, move.what) in self.bad:
             return False
@@ -146,7 +146,7 @@ class Commuting:
 
     def _cannot_overtake(self, one: int, other: int) -> bool:
         frames = self.graph.frames
-        return one == other or (self.fifo and frames[one].source == frames[other].source)
+        return one == other or (self.fifo and frames[one].channel == frames[other].channel)
 
     def _inputs_after(self, pair: Pair) -> list[tuple[str, int]]:
         return self.graph.inputs[self.graph.step(pair[0], RECEIVE, pair[1])[0].after]
@@ -167,9 +167,9 @@ class Commuting:
         )
 
     def _frames(self, one: LocalStep, other: LocalStep) -> list[int]:
-        """What two steps send; in queues the order on each link matters, and sorting keeps it."""
+        """What two steps send; in queues the order on each channel matters, and sorting keeps it."""
         frames = self.graph.frames
-        return sorted(one.sent + other.sent, key=(lambda frame: frames[frame].target) if self.fifo else None)
+        return sorted(one.sent + other.sent, key=(lambda frame: frames[frame].channel) if self.fifo else None)
 
     def _deliveries(self, one: LocalStep, other: LocalStep) -> object:
         deliveries = one.deliveries + other.deliveries

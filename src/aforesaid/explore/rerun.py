@@ -17,11 +17,14 @@ from typing import Any
 
 from aforesaid import __version__
 from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze
-from aforesaid.explore.performance import UNKNOWN, Deed, Input, identified, perform
-from aforesaid.explore.result import Outcome
+from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
+from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
 from aforesaid.explore.scope import Build, Scope, Subject, subject
+from aforesaid.protocols.algorithm import LIVENESS
 from aforesaid.protocols.catalog import Algorithm, Setup
+from aforesaid.sim.connected import strongly_connected
+from aforesaid.sim.network import link_of
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Tracer
 
 
@@ -48,10 +51,19 @@ class Seat:
     """What it delivered, by number."""
     stable: int = 0
     """The set of messages it called stable."""
-    up: bool = True
+    fate: str = ""
+    """`crashed` or `evicted`, once it is gone."""
+    called: int = 0
+    """How many openings and closings of links it was asked for."""
+    links_down: list[Any] = field(default_factory=list)
+    """The link instances whose connection it was told is lost."""
     timers: dict[Any, Timer] = field(default_factory=dict)
     """Armed timers, by their picture."""
     suspected: set[Process] = field(default_factory=set)
+
+    @property
+    def up(self) -> bool:
+        return not self.fate
 
 
 class Rerun:
@@ -64,6 +76,8 @@ class Rerun:
         self._sink = MemorySink()
         self._tracer = Tracer(self._sink)
         self._network: list[tuple[Process, Process, Message]] = []
+        self._disconnected: dict[Any, tuple[Process, Process]] = {}
+        """Link instances whose connection is lost, and their ends."""
         self._seats = {name: self._seat(name) for name in self.cast.names}
 
     def run(self, steps: Sequence[Step]) -> MemoryTrace:
@@ -84,7 +98,7 @@ class Rerun:
                 scenario=json.dumps(scenario),
                 code_version=__version__,
                 ended=ended,
-                promises=self.subject.promises,
+                promises=self.promised(),
             )
         )
         return self._sink.trace
@@ -92,9 +106,11 @@ class Rerun:
     def is_drained(self) -> bool:
         """Whether nothing is owed any more."""
         seats = self._seats
-        down = {seat.name for seat in seats.values() if not seat.up}
+        down = {seat.name for seat in seats.values() if seat.fate == "crashed"}
         return all(
             len(seat.audiences) == count
+            and seat.called == len(calls)
+            and len(seat.links_down) == sum(seat.name in ends for ends in self._disconnected.values())
             and not seat.timers
             and (seat.suspected == down or not self.scope.detector)
             and all(
@@ -102,25 +118,38 @@ class Rerun:
                 for source, target, message in self._network
                 if target == seat.name
             )
-            for seat, count in zip(seats.values(), self.cast.counts, strict=True)
+            for seat, count, calls in zip(seats.values(), self.cast.counts, self.cast.calls, strict=True)
             if seat.up
         )
+
+    def promised(self) -> tuple[str, ...]:
+        """What is required, now that links have, or have not, left everyone able to reach everyone."""
+        links = {seat.name: list(self._at_rest(seat)[0]) for seat in self._seats.values() if seat.up}
+        return self.subject.promised(not self.subject.linked or strongly_connected(links))
+
+    def kept(self) -> str:
+        """Who holds something at rest, where links open and close and everyone shall hear everything."""
+        if not {*LIVENESS} & {*self.promised()} or not self.is_drained():
+            return ""
+        full = [seat for seat in self._seats.values() if self._at_rest(seat)[1]]
+        return f"at rest {full[0].name} holds {dict(full[0].machine.gauges())}" if full else ""
 
     def outcome(self, remember_order: bool) -> Outcome:
         """What has come of it, as the search sees it."""
         return tuple(
-            (
+            End(
                 tuple(seat.audiences),
                 sum(1 << message for message in set(seat.log) - {UNKNOWN}),
                 seat.stable,
                 tuple(seat.log) if remember_order else (),
                 not seat.up,
+                *self._at_rest(seat),
             )
             for seat in self._seats.values()
         )
 
     def _seat(self, name: Process) -> Seat:
-        machine = self.subject.build(Setup(name, self.cast.names))
+        machine = self.subject.build(Setup(name, self.cast.names, 0, self.cast.options))
         return Seat(name, machine, self._tracer.began(name, 0, 0))
 
     def _perform(self, step: Step, now: int) -> None:
@@ -134,9 +163,9 @@ class Rerun:
             case "lose":
                 self._taken(step, keep=False)
             case "crash":
-                seat.up = False
-                self._network = [frame for frame in self._network if frame[1] != seat.name]
-                self._tracer.ended(seat.index, "crashed", now)
+                self._end(seat, "crashed", now)
+            case "disconnect":
+                self._disconnect((step.process, step.peer), step.what)
             case _:
                 event = self._event(seat, step)
                 deed = perform(self.cast, seat.name, seat.machine, event, step.choices)
@@ -150,10 +179,14 @@ class Rerun:
         match step.do:
             case "broadcast" | "send":
                 return self._speech(seat, step)
+            case "open" | "close":
+                return self._link_call(seat, step)
+            case "link_down":
+                return self._link_down(seat, step.what)
             case "receive":
                 return Input("receive", step.peer, self._taken(step, step.keep))
             case "suspect":
-                if step.peer in seat.suspected or self._seats[step.peer].up:
+                if step.peer in seat.suspected or self._seats[step.peer].fate != "crashed":
                     raise Misuse(f"{step.peer} is up, or {seat.name} was told already")
                 seat.suspected.add(step.peer)
                 return Input("suspect", step.peer)
@@ -178,6 +211,37 @@ class Rerun:
                 seat.audiences.append(tried)
                 return Input("speak", what=self.cast.firsts[rank] + said, audience=audience)
         raise Misuse(f"the scope has no such audience: {', '.join(step.audience)}")
+
+    def _link_call(self, seat: Seat, step: Step) -> Input:
+        calls = self.cast.calls[self.cast.rank[seat.name]]
+        if seat.called == len(calls) or calls[seat.called][1:3] != (step.do, step.peer):
+            raise Misuse(f"that is not what {seat.name} is to do next with its links")
+        seat.called += 1
+        return Input(step.do, step.peer, calls[seat.called - 1].route)
+
+    def _disconnect(self, ends: tuple[Process, Process], what: str) -> None:
+        carried = [link_of(message) for *both, message in self._network if {*both} == {*ends}]
+        used = [lid for end in ends for peer, lid in self._seats[end].machine.links() if peer in ends]
+        for lid in (*used, *carried):
+            if lid is not None and shown(lid) == what and lid not in self._disconnected:
+                self._disconnected[lid] = ends
+                return
+        raise Misuse(f"there is no connection {what}")
+
+    def _link_down(self, seat: Seat, what: str) -> Input:
+        for lid, ends in self._disconnected.items():
+            if seat.name in ends and lid not in seat.links_down and shown(lid) == what:
+                seat.links_down.append(lid)
+                return Input("link_down", what=lid)
+        raise Misuse(f"{seat.name} has not lost {what}, or was told already")
+
+    def _end(self, seat: Seat, fate: str, now: int) -> None:
+        seat.fate = fate
+        self._network = [frame for frame in self._network if frame[1] != seat.name]
+        self._tracer.ended(seat.index, fate, now)
+
+    def _at_rest(self, seat: Seat) -> tuple[tuple[Process, ...], int]:
+        return at_rest(seat.machine) if self.subject.linked and seat.up else ((), 0)
 
     def _indices(self, event: Input) -> list[int] | None:
         """An audience as the trace knows it."""
@@ -204,25 +268,30 @@ class Rerun:
             (seat.name, target, message)
             for target, message in deed.sends
             if target in self._seats and self._seats[target].up
+            if link_of(message) not in self._disconnected
         ]
+        if deed.evicted:
+            self._end(seat, "evicted", now)
 
     def _taken(self, step: Step, keep: bool) -> Message:
         """The frame that a step names. In queues, frames without effect before it are received in passing."""
         seat = self._seats[step.process]
-        for frame in [frame for frame in self._network if frame[:2] == (step.peer, step.process)]:
-            message = frame[2]
-            if shown(message) == step.what:
-                if not keep:
-                    self._network.remove(frame)
-                return message
-            if self.scope.fifo:
-                if not self._has_no_effect(seat, step.peer, message):
-                    raise Misuse(f"{shown(message)} comes first on this link")
+        frames = [frame for frame in self._network if frame[:2] == (step.peer, step.process)]
+        found = next((frame for frame in frames if shown(frame[2]) == step.what), None)
+        if found is None:
+            raise Misuse("there is no such frame on its way")
+        queue = channel(self.cast, found[2]) if self.scope.fifo else None
+        for frame in frames[: frames.index(found)] if self.scope.fifo else ():
+            if channel(self.cast, frame[2]) == queue:
+                if not self._has_no_effect(seat, step.peer, frame[2]):
+                    raise Misuse(f"{shown(frame[2])} comes first on this link")
                 self._network.remove(frame)
-        raise Misuse("there is no such frame on its way")
+        if not keep:
+            self._network.remove(found)
+        return found[2]
 
     def _has_no_effect(self, seat: Seat, source: Process, message: Message) -> bool:
         machine = copy.deepcopy(seat.machine)
         deed = perform(self.cast, seat.name, machine, Input("receive", source, message))
-        asked = deed.sends or deed.told or deed.timers or deed.asked or deed.failure
+        asked = deed.sends or deed.told or deed.timers or deed.asked or deed.evicted or deed.failure
         return not asked and freeze(machine) == freeze(seat.machine)

@@ -1,16 +1,34 @@
 """What an exploration comes to: a verdict, the figures, and for a violation the schedule that shows it."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from aforesaid.check import Report, Violation
+from aforesaid.core import Process
 from aforesaid.explore.schedule import Schedule, Step
 from aforesaid.explore.scope import Scope
 from aforesaid.trace import MemoryTrace
 
-Outcome: TypeAlias = tuple[tuple[tuple[int, ...], int, int, tuple[int, ...], bool], ...]
-"""Of each process: whom each of its messages was for, the sets of what it delivered and called stable, the
-order of its deliveries where orders are remembered, and whether it crashed."""
+
+class End(NamedTuple):
+    """What has come of one process."""
+
+    audiences: tuple[int, ...]
+    """Whom each of its messages was for."""
+    delivered: int
+    stable: int
+    """The sets of what it delivered and called stable."""
+    log: tuple[int, ...]
+    """The order of its deliveries, where orders are remembered."""
+    gone: bool
+    """Whether it crashed, or was isolated and so evicted."""
+    links: tuple[Process, ...] = ()
+    """Whom it has links to, where they open and close."""
+    held: int = 0
+    """How much it holds in memory, where links open and close: nothing should be left."""
+
+
+Outcome: TypeAlias = tuple[End, ...]
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,8 @@ class Counterexample:
     report: Report
     trace: MemoryTrace
     failure: str = ""
-    """How the protocol broke the contract of its port (it raised, it misnamed a delivery), if that is it."""
+    """How the protocol broke the contract of its port, if that is it: it raised, it misnamed a delivery, it
+    has not emptied its memory at rest."""
     shortest: bool = True
     """Whether no shorter schedule breaks a promise. False only if the search for one was cut off."""
 

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.explore.scope import Scope
+from aforesaid.explore.scope import LinkCall, Scope
 
 SCHEDULE_VERSION = 1
 
-DEEDS = ("broadcast", "send", "receive", "lose", "crash", "suspect", "expire")
+DEEDS = (
+    *("broadcast", "send", "open", "close"),
+    *("receive", "lose", "crash", "suspect", "disconnect", "link_down", "expire"),
+)
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,9 @@ class Step:
     process: Process
     """Where it happens; for a frame, its target."""
     peer: Process = ""
-    """The source of the frame, or who is suspected."""
+    """The source of the frame, who is suspected, or the other end of a link."""
     what: str = ""
-    """The message that is said, the frame, or the timer."""
+    """The message that is said, the mediators of a new link, the frame, the link instance, or the timer."""
     keep: bool = False
     """True: the network keeps a copy of the frame that it delivers."""
     choices: tuple[int, ...] = ()
@@ -42,6 +45,9 @@ class Step:
                 text = f"{self.process} broadcasts {self.what}"
             case "send":
                 text = f"{self.process} sends {self.what} to {', '.join(self.audience) or 'nobody'}"
+            case "open" | "close":
+                route = (self.what,) if self.what else None
+                text = str(LinkCall(self.process, self.do, self.peer, route))
             case "receive":
                 text = f"{self.process} receives {self.what} from {self.peer}"
             case "lose":
@@ -50,6 +56,10 @@ class Step:
                 text = f"{self.process} crashes"
             case "suspect":
                 text = f"{self.process} is told that {self.peer} is down"
+            case "disconnect":
+                text = f"the connection {self.what} between {self.process} and {self.peer} is lost"
+            case "link_down":
+                text = f"{self.process} is told that the connection {self.what} is lost"
             case _:
                 text = f"at {self.process} the timer {self.what} fires"
         if self.keep:

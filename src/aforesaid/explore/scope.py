@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process
+from aforesaid.protocols.algorithm import LIVENESS
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
 
@@ -46,6 +47,12 @@ class LinkCall(NamedTuple):
         """Everyone it names."""
         return (self.process, self.peer, *(self.route or ()))
 
+    def __str__(self) -> str:
+        if self.do == CLOSE:
+            return f"{self.process} closes its link to {self.peer}"
+        way = f" by way of {', '.join(self.route)}" if self.route else ""
+        return f"{self.process} opens a link to {self.peer}{way}"
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -68,6 +75,9 @@ class Scope:
     """True: the frames of one link arrive in the order they were sent. False: in any order."""
     links: tuple[LinkCall, ...] = ()
     """Links that are opened and closed. Each process does its own in this order, at any moments."""
+    disconnections_max: int = 0
+    """How many connections under links may be lost: of what is on its way on a link, any tail is lost, and
+    all that is sent on it later. Both ends are told, each at any later moment."""
     options: tuple[tuple[str, Any], ...] = ()
     """The algorithm's own settings; a mapping will do."""
     detector: bool = True
@@ -89,7 +99,7 @@ class Scope:
             raise Misuse(f"messages has {len(self.counts)} numbers for {self.processes} processes")
         if min(self.counts) < 0 or sum(self.counts) > MESSAGES_MAX:
             raise Misuse(f"messages must be 0 or more each, and {MESSAGES_MAX} at most in all")
-        for name in ("duplicates_max", "drops_max", "crashes_max", "timer_firings_max"):
+        for name in (field.name for field in fields(self) if field.name.endswith("_max")):
             if not 0 <= getattr(self, name) <= BUDGET_MAX:
                 raise Misuse(f"{name} must be 0 to {BUDGET_MAX}, not {getattr(self, name)}")
         if self.crashes_max > self.processes:
@@ -97,8 +107,10 @@ class Scope:
         strangers = {name for call in self.links for name in call.names} - set(self.names)
         if strangers:
             raise Misuse(f"links names {min(strangers)}, but there are {', '.join(self.names)}")
-        if self.links and (self.perfect_links or not self.fifo):
-            raise Misuse("links are opened and closed over FIFO links, and not over perfect_links")
+        if self.rewires and (self.perfect_links or not self.fifo):
+            raise Misuse(
+                "links open, close and break where frames keep their order (fifo), without perfect_links"
+            )
 
     def _follow_script(self, script: Script) -> None:
         strangers = {rank for lines in script for line in lines for rank in line} - set(range(self.processes))
@@ -106,6 +118,11 @@ class Scope:
             raise Misuse(f"audiences names process {min(strangers)}, but there are {self.processes}")
         object.__setattr__(self, "audiences", script)
         object.__setattr__(self, "messages", tuple(map(len, script)))
+
+    @property
+    def rewires(self) -> bool:
+        """Whether links open, close or break."""
+        return bool(self.links or self.disconnections_max)
 
     @property
     def names(self) -> tuple[Process, ...]:
@@ -204,19 +221,23 @@ class Subject:
     def cast(self, scope: Scope) -> Cast:
         return Cast(scope, self.audience_max, self.linked)
 
+    def promised(self, connected: bool) -> tuple[str, ...]:
+        """What it promises at an end; `connected`: the links are strongly connected."""
+        return tuple(name for name in self.promises if connected or name not in LIVENESS)
+
 
 def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, ...] | None) -> "Subject":
     """What is explored: a name from the catalog, an entry like those, or what builds broadcast protocols."""
     for name in promises or ():
         if name not in PROPERTIES:
             raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
-    audience_max, linked = None, bool(scope.links)
+    audience_max, linked = None, scope.rewires
     if isinstance(build, str):
         build = algorithm(build)
     if isinstance(build, Algorithm):
         name, builder, promised = build.name, build.build, build.promised(scope.crashes_max > 0)
-        if scope.links and not build.linked:
-            raise Misuse(f"{name} has no links that open and close")
+        if scope.rewires and not build.linked:
+            raise Misuse(f"{name} has no links that open, close and break")
         linked = build.linked
         build.validate(dict(scope.options))
         if build.addressed:

@@ -8,7 +8,9 @@ their part, nothing else is due, and what is left in the network has no effect, 
 process and may be lost (any part of what a process had under way may be lost when it crashes; of a queue,
 any tail), or is as little as the network may drop. Loss needs no step of its own where frames arrive in any
 order: what is lost is what never arrives. An end is run again once for each distinct outcome (who delivered
-what, who crashed), and the checker judges it; agreement and validity depend on nothing else.
+what, who is gone, who has links to whom), and the checker judges it; agreement and validity depend on nothing
+else. Where links open and close, both are required if the links end strongly connected, and empty memory too.
+Whoever is isolated is evicted: it says and hears nothing more, for in a scope nobody joins.
 
 A world remembers the world it was first reached from, and nothing more. The schedule is rebuilt by looking
 again which move leads from each to the next.
@@ -127,7 +129,7 @@ class Search:
                 self.mistaken = f"no such end: {_told(steps)}"
             elif example.report.value() == "unknown":
                 self.mistaken = f"the checker cannot tell: {_told(steps)}"
-            elif example.properties:
+            elif example.properties or example.failure:
                 self.violation = example
         return not (self.mistaken or self.violation)
 
@@ -148,7 +150,7 @@ class Search:
             return None
         if outcome and rerun.outcome(self.worlds.cells.graph.remember_order) != outcome:
             return None
-        return Counterexample(steps, check(trace, self.subject.promises), trace, rerun.failure)
+        return Counterexample(steps, check(trace, rerun.promised()), trace, rerun.failure or rerun.kept())
 
     def _report(self, waiting: int) -> None:
         if self.progress:

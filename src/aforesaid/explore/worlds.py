@@ -1,20 +1,29 @@
 """Worlds, and what leads from one to the next.
 
 A *world* is a tuple of cells, one per process, and last the budget: how many duplicates, drops, timer
-firings and crashes the network and the processes may still spend. All are numbers that stand for whole
-values. `Worlds` knows every move, says in words what a move is, and leaves out the moves that need not be
-looked at.
+firings, crashes and lost connections may still be spent. All are numbers that stand for whole values.
+`Worlds` knows every move, says in words what a move is, and leaves out the moves that need not be looked at.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from aforesaid.explore.cells import CRASH, CRASHES, FREE, LOSE, NOTHING, Cells, Move
-from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT
+from aforesaid.explore.cells import (
+    CRASH,
+    CRASHES,
+    DISCONNECT,
+    DISCONNECTION,
+    FREE,
+    LOSE,
+    NOTHING,
+    Cells,
+    Move,
+)
+from aforesaid.explore.local import CALL, EXPIRE, LINK_DOWN, RECEIVE, SPEAK, SUSPECT
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
-from aforesaid.explore.result import Outcome
+from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
 
 World: TypeAlias = tuple[int, ...]
@@ -32,18 +41,23 @@ class Worlds:
     def __post_init__(self) -> None:
         scope = self.cells.scope
         self.budgets = Budgets()
-        self._calm = self.budgets.number((0, 0, 0, 0))
-        self._droppable = 0 if scope.fifo else scope.drops_max
+        self._calm = self.budgets.number((0,) * 5)
+        self._droppable = 0 if self.cells.losses_are_moves else scope.drops_max
         if self._droppable:
             # Any frame may be lost, so none is certain to arrive: nobody can be made to wait for it.
             self.postponer = self.prompter = None
 
     def start(self) -> World:
         scope, cells = self.cells.scope, self.cells
-        drops = scope.drops_max if scope.fifo else 0
-        whole = (scope.duplicates_max, drops, scope.timer_firings_max, scope.crashes_max)
-        ranks = range(scope.processes)
-        return (*(cells.cell(cells.graph.start(rank), (), 0) for rank in ranks), self.budgets.number(whole))
+        drops = scope.drops_max if cells.losses_are_moves else 0
+        whole = (
+            scope.duplicates_max,
+            drops,
+            scope.timer_firings_max,
+            scope.crashes_max,
+            scope.disconnections_max,
+        )
+        return (*map(cells.start, range(scope.processes)), self.budgets.number(whole))
 
     def successors(self, world: World) -> Iterator[tuple[int, Move, World]]:
         """Every move that need be looked at: the process that makes it, the move, the world it leads to."""
@@ -67,6 +81,9 @@ class Worlds:
             for process in range(len(world) - 1):
                 if cells.is_up(world[process]):
                     yield process, *self._crash(world, process, left)
+        left = self.budgets.spent(budget, DISCONNECTION)
+        if left >= 0:
+            yield from self._disconnections(world, left)
 
     def may_end(self, world: World) -> bool:
         """Whether nothing more need happen, if what can be lost is lost."""
@@ -78,9 +95,11 @@ class Worlds:
         return True
 
     def outcome(self, world: World) -> Outcome:
-        rows, local_of = self.cells.graph.rows, self.cells.local_of
-        locals_ = (rows[local_of[cell]] for cell in world[:-1])
-        return tuple((row.audiences, row.delivered, row.stable, row.log, row.crashed) for row in locals_)
+        graph, local_of = self.cells.graph, self.cells.local_of
+        return tuple(
+            End(row.audiences, row.delivered, row.stable, row.log, row.gone, *graph.at_rest(local))
+            for local, row in ((local_of[cell], graph.rows[local_of[cell]]) for cell in world[:-1])
+        )
 
     def losses(self, world: World) -> tuple[Step, ...]:
         """What the network must have lost if this world is the end."""
@@ -94,6 +113,14 @@ class Worlds:
             return self._loss(move.what)
         if move.do == SPEAK:
             return self._speech(process, move)
+        if move.do == DISCONNECT:
+            (_, end), lid = graph.links[move.what]
+            return Step(DISCONNECT, cast.names[process], cast.names[end], shown(lid))
+        if move.do == CALL:
+            call = cast.calls[process][move.what]
+            return Step(
+                call.do, call.process, call.peer, ", ".join(call.route or ()), choices=move.step.choices
+            )
         if move.do == RECEIVE:
             frame = graph.frames[move.what]
             peer, what = cast.names[frame.source], shown(frame.message)
@@ -101,6 +128,8 @@ class Worlds:
             what = shown(graph.timers[move.what])
         elif move.do == SUSPECT:
             peer = cast.names[move.what]
+        elif move.do == LINK_DOWN:
+            what = shown(graph.links[move.what].lid)
         return Step(move.do, cast.names[process], peer, what, move.keep, move.step.choices)
 
     def _speech(self, process: int, move: Move) -> Step:
@@ -132,9 +161,20 @@ class Worlds:
         after[process] = crashed
         return Move(crashed, NOTHING, CRASH, CRASHES, 0), (*after, left)
 
+    def _disconnections(self, world: World, left: int) -> Iterator[tuple[int, Move, World]]:
+        """Any connection between two that are up is lost."""
+        cells = self.cells
+        for link in sorted(frozenset().union(*(cells.connections(cell) for cell in world[:-1]))):
+            ends = cells.graph.links[link].ends
+            if all(cells.is_up(world[end]) for end in ends):
+                after = [*world[:-1], left]
+                for end in ends:
+                    after[end] = cells.disconnected(world[end], link)
+                yield ends[0], Move(after[ends[0]], NOTHING, DISCONNECTION, DISCONNECT, link), tuple(after)
+
 
 class Budgets:
-    """Numbered budgets: what is left of duplicates, drops, firings and crashes."""
+    """Numbered budgets: what is left of duplicates, drops, firings, crashes and lost connections."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, ...]] = []

@@ -97,7 +97,10 @@ class BurstLoad(Workload[model.Bursts]):
         self.repeat(lambda: nanoseconds(self.spec.every_ms), self._burst)
 
     def _burst(self) -> None:
-        process = self.chance.pick(self.stage.members())
+        members = self.stage.members()
+        if not members:
+            return
+        process = self.chance.pick(members)
         for _ in range(self.spec.size):
             self.stage.say(process, (self.number,), self.some_others(process, self.spec.fan_out))
 

@@ -55,6 +55,8 @@ class Brute:
                 if message in self.messages:
                     first.setdefault(message, position)
             self.first.append(first)
+        self.excused: set[tuple[int, int]] = set()
+        """(process, message): what the process may lack although it was owed."""
         self.events = [self._events(p) for p in self.processes]
         self.calls: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """By process and message, the time and the position of each call that it is stable."""
@@ -183,10 +185,7 @@ class Brute:
         """Whether a process that delivered the message was owed x, and had not delivered it before."""
         first = self.first[process]
         return (
-            x != message
-            and x in self.sent
-            and self.owes(process, x)
-            and first.get(x, len(self.logs[process])) > first[message]
+            x != message and self.known(process, x) and first.get(x, len(self.logs[process])) > first[message]
         )
 
     def judge_order(self, said: Judgement) -> None:
@@ -209,6 +208,7 @@ class Brute:
         said.note("fifo", fifo, self.delivered_lost)
         if self.cyclic:
             said.note("causal", set(), True)
+            said.note("causal_unless_lost", set(), True)
             return
         self.judge_causal(said)
 
@@ -230,9 +230,23 @@ class Brute:
         assert immediate <= found <= {(p, message) for p, message, _ in self.disordered}
         assert bool(found) == bool(self.disordered)
         said.note("causal", found, self.delivered_lost)
+        self.judge_causal_unless_lost(said)
+
+    def judge_causal_unless_lost(self, said: Judgement) -> None:
+        lacking = [
+            (p, m) for p in self.processes for m in self.sent if self.owes(p, m) and m not in self.first[p]
+        ]
+        doubt = any(self.fate[self.origin[m]] == "unknown" for _, m in lacking)
+        self.excused = {(p, m) for p, m in lacking if self.fate[self.origin[m]] != "alive"}
+        self.excused -= {(p, m) for p, m in lacking if self.fate[self.origin[m]] == "left"}
+        disordered = {(p, m, x) for p, m, x in self.disordered if (p, x) not in self.excused}
+        found = {(p, m) for p, first in enumerate(self.first) for m in first if self.overtakes(p, m)}
+        assert bool(found) == bool(disordered)
+        self.excused = set()
+        said.note("causal_unless_lost", found, doubt or self.delivered_lost)
 
     def known(self, process: int, message: int) -> bool:
-        return message in self.sent and self.owes(process, message)
+        return message in self.sent and self.owes(process, message) and (process, message) not in self.excused
 
     def overtakes(self, process: int, message: int) -> bool:
         """Whether a delivery came before a corrected predecessor, followed through those hidden from p."""

@@ -232,3 +232,45 @@ class TestJoiners:
         bases[joiners[-1]] = ("a1",)
         found = verdict(tell(story, bases=bases), "causal")
         assert {w.process for w in found.witnesses} == {joiners[-1]}
+
+
+class TestCausalUnlessLost:
+    """a dies; its first message was for c, its second for b, who then spoke to c."""
+
+    def story(self, *log: str, fate: str = "crashed") -> Verdict:
+        story = {"a": ["!1>c", "!2>b"], "b": ["a2", "!1>c"], "c": list(log)}
+        return check(tell(story, fates={"a": fate}), ("causal_unless_lost",)).verdicts["causal_unless_lost"]
+
+    @pytest.mark.parametrize("fate", ["crashed", "evicted"])
+    def test_what_died_with_its_origin_may_be_missing(self, fate: str) -> None:
+        assert self.story("b1", fate=fate).value == "kept"
+
+    def test_it_may_not_come_late(self) -> None:
+        found = self.story("b1", "a1")
+        assert [witness.sentence for witness in found.witnesses] == [
+            "c delivered b#1 at position 0, but a#1, which comes before it by way of a#2, only at position 1."
+        ]
+
+    @pytest.mark.parametrize("fate", ["alive", "left"])
+    def test_what_others_sent_may_not_be_missing(self, fate: str) -> None:
+        assert self.story("b1", fate=fate).value == "violated"
+
+    def test_nobody_knows_what_became_of_its_origin(self) -> None:
+        found = self.story("b1", fate="unknown")
+        assert (found.value, found.note) == ("unknown", "c lacks a#1, and the fate of a is not known.")
+
+    def test_what_is_missing_hides_what_came_before_it(self) -> None:
+        """d's message was for c, came before a's, which died, and comes late."""
+        story = {"d": ["!1>ac"], "a": ["d1", "!1>c", "!2>b"], "b": ["a2", "!1>c"], "c": ["b1", "d1"]}
+        trace = tell(story, fates={"a": "crashed"})
+        assert check(trace, ("causal_unless_lost",)).verdicts["causal_unless_lost"].value == "violated"
+
+    def test_broadcasts_too(self) -> None:
+        story = {"a": ["!1", "!2"], "b": ["a2", "!1", "b1"], "c": ["a2", "b1"]}
+        trace = tell(story, fates={"a": "crashed"})
+        assert check(trace, ("causal",)).verdicts["causal"].value == "violated"
+        assert check(trace, ("causal_unless_lost",)).verdicts["causal_unless_lost"].value == "kept"
+
+    def test_it_is_judged_only_where_it_is_asked_for(self) -> None:
+        trace = tell({"a": ["!1", "a1"]})
+        assert "causal_unless_lost" not in check(trace).verdicts

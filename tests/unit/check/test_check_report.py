@@ -36,7 +36,7 @@ def test_every_property_is_judged_in_order() -> None:
 
 def test_all_but_uniform_agreement_and_stability_is_required_by_default() -> None:
     report = check(tell(GOOD))
-    assert set(PROPERTIES) - set(report.required) == {"uniform_agreement", "stability"}
+    assert set(PROPERTIES) - set(report.required) == {"causal_unless_lost", "uniform_agreement", "stability"}
     assert list(report.required) == [name for name in PROPERTIES if name in report.required]
 
 

@@ -111,3 +111,50 @@ def test_what_is_sent_goes_to_its_audience_only() -> None:
         replay("rst", scope, [SAY])
     with pytest.raises(Misuse, match="waiting broadcasts messages"):
         replay("waiting", SCOPE, [to_both])
+
+
+LINKS = Scope(
+    processes=3,
+    messages=(1, 0, 0),
+    fifo=True,
+    links=(("p0", "open", "p2", ("p1",)),),
+    disconnections_max=2,
+    options={"degree": 1, "both_ways": False},
+)
+LID = "Lid(p0, p1, 0, 1)"
+OPEN = Step("open", "p0", "p2", "p1")
+ALPHA = Step("receive", "p2", "p0", "Control(Lid(p0, p2, 0, 2), α, Lid(p0, p2, 0, 2), (p1), ())")
+SAY_1 = Step("receive", "p1", "p0", f"Copy({LID}, p0#1, p0#1)")
+BREAK = Step("disconnect", "p0", "p1", LID)
+
+
+def test_frames_of_different_links_overtake_each_other() -> None:
+    """α comes over the new connection, so it waits for nothing that was said before."""
+    trace = replay("prc", LINKS, [SAY, OPEN, ALPHA, SAY_1])
+    assert trace.run.ended == "cut"
+    assert [list(trace.log(process).message) for process in range(3)] == [[0], [0], []]
+
+
+def test_what_is_sent_on_a_lost_connection_is_lost_and_who_is_isolated_is_evicted() -> None:
+    trace = replay("prc", LINKS, [SAY, BREAK, SAY_1])
+    assert list(trace.log(1).message) == [0]
+    with pytest.raises(Misuse, match="no such frame"):
+        replay("prc", LINKS, [BREAK, SAY, SAY_1])
+    told = [Step("link_down", process, what=LID) for process in ("p0", "p1")]
+    trace = replay("prc", LINKS, [BREAK, *told])
+    assert trace.processes.fate == ["evicted", "evicted", "alive"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        ([Step("close", "p0", "p2")], "that is not what p0 is to do next with its links"),
+        ([OPEN, OPEN], "that is not what p0 is to do next with its links"),
+        ([BREAK, BREAK], "there is no connection Lid"),
+        ([Step("link_down", "p0", what=LID)], "p0 has not lost Lid"),
+        ([BREAK, Step("link_down", "p2", what=LID)], "p2 has not lost Lid"),
+    ],
+)
+def test_what_cannot_happen_to_links_is_refused(steps: list[Step], text: str) -> None:
+    with pytest.raises(Misuse, match=text):
+        replay("prc", LINKS, steps)

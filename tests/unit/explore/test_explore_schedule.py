@@ -20,6 +20,11 @@ STEPS = (
     Step("crash", "p0"),
     Step("suspect", "p1", "p0"),
     Step("expire", "p1", what="Resend(p0)", choices=(1, 0)),
+    Step("open", "p0", "p3", "p1, p2"),
+    Step("open", "p0", "p2"),
+    Step("close", "p0", "p2"),
+    Step("disconnect", "p0", "p1", "Lid(p0)"),
+    Step("link_down", "p1", what="Lid(p0)"),
 )
 
 
@@ -34,6 +39,11 @@ def test_a_step_reads_as_a_sentence() -> None:
         "p0 crashes",
         "p1 is told that p0 is down",
         "at p1 the timer Resend(p0) fires (choosing 1, 0)",
+        "p0 opens a link to p3 by way of p1, p2",
+        "p0 opens a link to p2",
+        "p0 closes its link to p2",
+        "the connection Lid(p0) between p0 and p1 is lost",
+        "p1 is told that the connection Lid(p0) is lost",
     ]
 
 

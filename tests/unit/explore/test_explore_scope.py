@@ -1,11 +1,12 @@
 """Scopes: what is refused, and how messages are numbered."""
 
+import json
 from typing import Any
 
 import pytest
 
 from aforesaid.core import MessageId, Misuse
-from aforesaid.explore import Scope
+from aforesaid.explore import Scope, explore
 from aforesaid.explore.scope import CAUSAL, Cast, subject
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
@@ -23,6 +24,15 @@ from aforesaid.protocols.links.perfect import PerfectLinks
         ({"drops_max": 1001}, "drops_max must be 0 to 1000, not 1001"),
         ({"timer_firings_max": -2}, "timer_firings_max must be 0 to 1000, not -2"),
         ({"crashes_max": 4}, "crashes_max is 4, but there are 3 processes"),
+        ({"disconnections_max": -1}, "disconnections_max must be 0 to 1000, not -1"),
+        (
+            {"fifo": True, "links": [("p0", "open", "p2", ("p4",))]},
+            "links names p4, but there are p0, p1, p2",
+        ),
+        ({"fifo": True, "links": [("p0", "mend", "p2")]}, "opens or closes .*: not p0, mend, p2"),
+        ({"fifo": True, "links": [("p0", "open", "p0")]}, "to another one: not p0, open, p0"),
+        ({"links": [("p0", "open", "p2")]}, "where frames keep their order"),
+        ({"disconnections_max": 1, "fifo": True, "perfect_links": True}, "without perfect_links"),
     ],
 )
 def test_a_scope_that_cannot_be_is_refused_in_one_line(bounds: dict[str, Any], text: str) -> None:
@@ -37,6 +47,9 @@ def test_a_scope_goes_through_a_file() -> None:
     values["messages"] = list(values["messages"])
     assert Scope.from_dict(values) == scope
     assert hash(Scope.from_dict(values)) == hash(scope)
+    calls = (("p0", "open", "p1", ()), ("p1", "close", "p0"))
+    scope = Scope(2, fifo=True, links=calls, options={"tries": 2, "degree": 1})
+    assert Scope.from_dict(json.loads(json.dumps(scope.to_dict()))) == scope
     with pytest.raises(Misuse, match="a scope has no colour"):
         Scope.from_dict({"colour": "red"})
 
@@ -100,3 +113,30 @@ def test_a_script_tells_audiences_and_how_many_messages_there_are() -> None:
 def test_perfect_links_are_put_under_what_is_explored() -> None:
     machine = subject(build, Scope(perfect_links=True), None).build(Setup("p0", ("p0", "p1")))
     assert isinstance(machine, PerfectLinks)
+
+
+def test_each_process_does_what_is_wanted_of_its_own_links() -> None:
+    calls = (("p0", "open", "p2", ("p1",)), ("p1", "close", "p2"), ("p0", "close", "p1"))
+    scope = Scope(3, fifo=True, links=calls)
+    cast = subject("prc", scope, None).cast(scope)
+    assert cast.calls == ((calls[0], (*calls[2], None)), ((*calls[1], None),), ())
+    assert [str(call) for call in cast.calls[0]] == [
+        "p0 opens a link to p2 by way of p1",
+        "p0 closes its link to p1",
+    ]
+    with pytest.raises(Misuse, match="waiting has no links that open, close and break"):
+        subject("waiting", scope, None)
+
+
+def test_liveness_is_promised_where_links_end_connected() -> None:
+    explored = subject("prc", Scope(fifo=True, disconnections_max=1), None)
+    assert explored.promised(connected=True) == algorithm("prc").promises
+    assert explored.promised(connected=False) == ("no_duplicate", "no_creation", "fifo", "causal")
+
+
+def test_options_reach_every_process_or_are_refused() -> None:
+    for degree, peers in ((1, ("p1",)), (2, ("p1", "p2"))):
+        found = explore("prc", Scope(3, 0, fifo=True, options={"degree": degree, "both_ways": False}))
+        assert {ends[0].links for ends in found.outcomes} == {peers}
+    with pytest.raises(Misuse, match=r"options\.colour: prc has no such option"):
+        subject("prc", Scope(options={"colour": "red"}), None)

@@ -1,8 +1,8 @@
 """One rule for each property; `judge` runs them. Rules know nothing of each other."""
 
 from aforesaid.check.rules.audience import Audience
-from aforesaid.check.rules.base import Case, Rule
-from aforesaid.check.rules.causal import Causal
+from aforesaid.check.rules.base import Case, Findings, Question, Rule, Watcher
+from aforesaid.check.rules.causal import Causal, CausalUnlessLost
 from aforesaid.check.rules.fifo import Fifo
 from aforesaid.check.rules.liveness import Agreement, Liveness, Tally, UniformAgreement, Validity
 from aforesaid.check.rules.no_creation import NoCreation
@@ -16,15 +16,19 @@ __all__ = [
     "Audience",
     "Case",
     "Causal",
+    "CausalUnlessLost",
     "Fifo",
+    "Findings",
     "Liveness",
     "NoCreation",
     "NoDuplicate",
     "NoForesight",
+    "Question",
     "Recorded",
     "Rule",
     "Stability",
     "Tally",
     "UniformAgreement",
     "Validity",
+    "Watcher",
 ]

@@ -1,18 +1,28 @@
 """What every rule is: it sees each process's log once, and then gives its verdict.
 
 A rule counts every violation and words only as many as were asked for.
+
+The logs may be seen in slices, by copies of the rule in other places: each copy sees some of the processes
+and hands over its `findings`, and the rule that gives the verdict absorbs them, slice by slice in the order
+of processes. A rule that has to know what all logs say before it can tell who is at fault asks a `question`
+after the first reading, and its copies see the logs again with that question in mind.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from aforesaid.check.history import History
 from aforesaid.check.order import Order
 from aforesaid.check.verdict import Detail, Verdict, Violation
 from aforesaid.check.view import NEVER, View
+
+Findings: TypeAlias = Any
+"""What a watcher found in a slice: small, and fit to travel. Only a watcher of the same class reads it."""
+Question: TypeAlias = Any
+"""What a rule wants to know of a second reading: small, and fit to travel."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +34,26 @@ class Case:
     witnesses_max: int | None
 
 
-class Rule(ABC):
-    """The checker of one property."""
+class Watcher(ABC):
+    """Whoever sees the logs."""
 
     name: ClassVar[str]
+
+    @abstractmethod
+    def see(self, view: View) -> None:
+        """Look at one process's log."""
+
+    @abstractmethod
+    def findings(self) -> Findings:
+        """What was found in the logs seen."""
+
+    @abstractmethod
+    def absorb(self, findings: Findings) -> None:
+        """Take over what another of the same kind found in the next slice."""
+
+
+class Rule(Watcher):
+    """The checker of one property."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -37,9 +63,25 @@ class Rule(ABC):
         self.doubt = ""
         """Why the property cannot be said to be kept, although no violation was seen."""
 
-    @abstractmethod
-    def see(self, view: View) -> None:
-        """Judge one process's log."""
+    def findings(self) -> Findings:
+        return self.violations, self.witnesses, self.doubt
+
+    def absorb(self, findings: Findings) -> None:
+        violations, witnesses, doubt = findings
+        self.found(violations, witnesses)
+        self.doubt = self.doubt or doubt
+
+    def question(self) -> Question | None:
+        """What is to be looked up in a second reading; None: nothing."""
+        return None
+
+    def asked(self, question: Question) -> None:
+        """Get ready to see the logs again, for this question."""
+        raise NotImplementedError(f"{self.name} asks no questions")
+
+    def see_again(self, view: View) -> None:
+        """Look at one process's log again."""
+        raise NotImplementedError(f"{self.name} asks no questions")
 
     def verdict(self) -> Verdict:
         """The judgement, once every log was seen."""

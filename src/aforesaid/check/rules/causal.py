@@ -10,18 +10,24 @@ itself delivered or sent the predecessor when it sent m. Where messages have aud
 not for p may hide another that is; `hidden` follows those.
 
 Where logs contradict each other (no_foresight finds a cycle) there is no order, and the verdict is unknown.
+
+`CausalUnlessLost` is what an algorithm can promise whose messages die with their sender: a predecessor that p
+never delivers counts as not for p if its origin crashed or was evicted. It hides what came before it, like
+any other that is not for p. One that p does deliver must come first, whatever became of its origin.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
 from aforesaid.check.history import Indices
 from aforesaid.check.order import spread
-from aforesaid.check.rules.base import Case, OrderRule
+from aforesaid.check.rules.base import Case, Findings, OrderRule
 from aforesaid.check.rules.hidden import Blocks, Overtaking
-from aforesaid.check.verdict import Verdict, Violation
+from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
+from aforesaid.trace.model import Bools
 
 FEW = 4
 """A process that delivered fewer than one in so many messages is judged by their edges only, not by all."""
@@ -36,8 +42,8 @@ class Causal(OrderRule):
         if self._cyclic:
             self.doubt = "The logs contradict each other (see no_foresight): there is no order to judge by."
             return
-        if not self.history.all_to_all:
-            self._blocks = Blocks(self.history, case.order)
+        self._hides = not self.history.all_to_all
+        if self._hides:
             return
         order = case.order
         self._parent, self._child = order.parent, order.child
@@ -49,8 +55,8 @@ class Causal(OrderRule):
     def judge(self, view: View) -> None:
         if self._cyclic:
             return
-        if not self.history.all_to_all:
-            self._blocks.put(view)
+        if self._hides:
+            self._blocks.put(view, self._owed(view))
             if self._blocks.full:
                 self._judge_blocks()
         elif view.distinct * FEW < self.history.message_count:
@@ -59,10 +65,19 @@ class Causal(OrderRule):
         else:
             self._judge_all_edges(view)
 
-    def verdict(self) -> Verdict:
-        if not self._cyclic and not self.history.all_to_all:
+    def findings(self) -> Findings:
+        if "_blocks" in self.__dict__:
             self._judge_blocks()
-        return super().verdict()
+        return super().findings()
+
+    def _owed(self, view: View) -> Bools:
+        """What must be delivered before what follows it."""
+        return self.history.sent if view.owed is None else view.owed & self.history.sent
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        """Made by whoever sees a log: it is large."""
+        return Blocks(self.history, self.case.order)
 
     def _judge_all_edges(self, view: View) -> None:
         np.take(view.first, self._parent, out=self._first_of_parent, mode="clip")
@@ -111,3 +126,26 @@ class Causal(OrderRule):
         if self.history.origin[message] == self.history.origin[predecessor]:
             return f"which {origin} had sent before it"
         return f"which {origin} had delivered before sending it"
+
+
+class CausalUnlessLost(Causal):
+    name = "causal_unless_lost"
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._hides = True
+        fates = self.history.processes.fate
+        # One more at the end, for messages without an origin: index -1.
+        self._may_be_lost = np.array([*(fate in ("crashed", "evicted") for fate in fates), False])
+        self._unknown = np.array([*(fate == "unknown" for fate in fates), False])
+
+    def _owed(self, view: View) -> Bools:
+        owed, origin = super()._owed(view), self.history.origin
+        missing = owed & ~view.delivered
+        if not self.doubt and (missing & self._unknown[origin]).any():
+            message = int(np.flatnonzero(missing & self._unknown[origin])[0])
+            name, origin_name = self.history.message_label(message), self.history.origin_label(message)
+            lacking = self.history.process_label(view.process)
+            self.doubt = f"{lacking} lacks {name}, and the fate of {origin_name} is not known."
+        excused: Bools = missing & (self._may_be_lost | self._unknown)[origin]
+        return owed & ~excused

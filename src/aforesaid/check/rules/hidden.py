@@ -24,6 +24,7 @@ import numpy as np
 from aforesaid.check.history import History
 from aforesaid.check.order import Order, spread
 from aforesaid.check.view import NEVER, View
+from aforesaid.trace.model import Bools
 
 BLOCK_CELLS = 1 << 23
 NOTHING = -1
@@ -64,15 +65,14 @@ class Blocks:
     def full(self) -> bool:
         return len(self._processes) == self._first.shape[1]
 
-    def put(self, view: View) -> None:
-        """Add a process as the next column."""
+    def put(self, view: View, owed: Bools) -> None:
+        """Add a process as the next column, with what must come before what follows it."""
         column = len(self._processes)
         self._processes.append(view.process)
-        owed = np.flatnonzero(self._history.sent if view.owed is None else view.owed & self._history.sent)
-        delivered = np.flatnonzero(view.delivered)
+        seen, delivered = np.flatnonzero(owed), np.flatnonzero(view.delivered)
         self._first[self._row[delivered], column] = view.first[delivered]
-        self._due[self._row[owed], column] = view.first[owed]
-        self._hidden[self._row[owed], column] = False
+        self._due[self._row[seen], column] = view.first[seen]
+        self._hidden[self._row[seen], column] = False
 
     def clear(self) -> None:
         """Make room for other processes."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aforesaid.check.history import History, Indices
-from aforesaid.check.rules.base import Case, Rule
+from aforesaid.check.rules.base import Case, Findings, Question, Rule, Watcher
 from aforesaid.check.verdict import Detail, Verdict, Violation
 from aforesaid.check.view import View
 from aforesaid.trace.model import Bools
@@ -36,8 +36,10 @@ _FATES = {
 }
 
 
-class Tally:
+class Tally(Watcher):
     """Who delivered each message, by kind of process, and how many lack it."""
+
+    name = "tally"
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -63,6 +65,19 @@ class Tally:
             elif history.is_owed_perhaps(process):
                 self.lacking_perhaps += self.missing(view)
 
+    def findings(self) -> Findings:
+        return (
+            [_sparse(counts) for counts in (self.lacking, self.lacking_perhaps)],
+            [np.packbits(flags) for flags in (self.by_correct, self.by_unknown, self.by_others)],
+        )
+
+    def absorb(self, findings: Findings) -> None:
+        counts, flags = findings
+        for mine, (messages, more) in zip((self.lacking, self.lacking_perhaps), counts, strict=True):
+            mine[messages] += more
+        for ours, packed in zip((self.by_correct, self.by_unknown, self.by_others), flags, strict=True):
+            ours |= np.unpackbits(packed, count=len(ours)).view(np.bool_)
+
     def missing(self, view: View) -> Bools:
         """What the process was owed and did not deliver."""
         missing = self.can_be_owed & ~view.delivered
@@ -83,6 +98,8 @@ class Liveness(Rule):
         super().__init__(case)
         self.tally = tally
         self._missing: list[tuple[int, int]] = []
+        self._example: dict[int, tuple[int, int]] = {}
+        """For each broken message, a process that fulfils the premise by delivering it, and where it did."""
 
     @abstractmethod
     def premise(self) -> Premise:
@@ -103,32 +120,43 @@ class Liveness(Rule):
     def see(self, view: View) -> None:
         """The tally sees for all three."""
 
-    def settle(self) -> bool:
-        """After the first pass: count. True if there is something to look up in a second one."""
+    def question(self) -> Question | None:
+        """After the first reading: count. Who lacks what is looked up in a second one."""
         tally, premise = self.tally, self.premise()
         drained = self.history.run.ended == "drained"
-        self._broken: Bools = premise.certain & self.history.sent & (tally.lacking > 0) & drained
-        self.violations = int(tally.lacking[self._broken].sum())
+        broken: Bools = premise.certain & self.history.sent & (tally.lacking > 0) & drained
+        self.violations = int(tally.lacking[broken].sum())
         outstanding = int((tally.lacking + tally.lacking_perhaps)[premise.possible].sum())
         if outstanding and not self.violations:
             number = "1 delivery is" if outstanding == 1 else f"{outstanding} deliveries are"
             self.doubt = f"{number} missing, but {self.why_open(drained)}."
-        self._example = np.full(self.history.message_count, -1, np.int64)
-        """For each broken message, a process that fulfils the premise by delivering it, and where it did."""
-        self._example_position = np.full(self.history.message_count, -1, np.int64)
-        return bool(self.violations) and self.case.witnesses_max != 0
+        return np.flatnonzero(broken) if self.violations and self.case.witnesses_max != 0 else None
+
+    def asked(self, question: Question) -> None:
+        self._broken = np.zeros(self.history.message_count, np.bool_)
+        self._broken[question] = True
+        self._without_example = self._broken.copy()
 
     def see_again(self, view: View) -> None:
-        """The second pass: who lacks what."""
+        """Who lacks what."""
         if self.history.is_owed_for_certain(view.process):
             most = self.case.witnesses_max
             lacking: Indices = np.flatnonzero(self._broken & self.tally.missing(view))
             room = len(lacking) if most is None else most - len(self._missing)
             self._missing.extend((view.process, message) for message in lacking[:room].tolist())
         if self.exemplifies(view.process):
-            new = self._broken & view.delivered & (self._example < 0)
-            self._example[new] = view.process
-            self._example_position[new] = view.first[:-1][new]
+            new = np.flatnonzero(self._without_example & view.delivered)
+            self._without_example[new] = False
+            for message in new.tolist():
+                self._example[message] = view.process, int(view.first[message])
+
+    def findings(self) -> Findings:
+        return self._missing, self._example
+
+    def absorb(self, findings: Findings) -> None:
+        missing, example = findings
+        self._missing = (self._missing + missing)[: self.case.witnesses_max]
+        self._example = example | self._example
 
     def verdict(self) -> Verdict:
         self.witnesses = list(self._worded_all())
@@ -172,13 +200,11 @@ class Agreement(Liveness):
         return self.history.correct[process]
 
     def details(self, message: int) -> dict[str, Detail]:
-        return {
-            "deliverer": self.history.process_label(int(self._example[message])),
-            "deliverer_position": int(self._example_position[message]),
-        }
+        deliverer, position = self._example[message]
+        return {"deliverer": self.history.process_label(deliverer), "deliverer_position": position}
 
     def worded(self, process: int, message: int) -> str:
-        deliverer, position = int(self._example[message]), int(self._example_position[message])
+        deliverer, position = self._example[message]
         fate = self.history.processes.fate[deliverer]
         too = " too" if fate == "alive" else ""
         return (
@@ -197,3 +223,8 @@ class UniformAgreement(Agreement):
 
     def exemplifies(self, process: int) -> bool:
         return True
+
+
+def _sparse(counts: Indices) -> tuple[Indices, Indices]:
+    messages = np.flatnonzero(counts)
+    return messages, counts[messages]

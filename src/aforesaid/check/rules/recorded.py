@@ -43,7 +43,7 @@ import numpy as np
 
 from aforesaid.check.history import Indices
 from aforesaid.check.order import Order, spread
-from aforesaid.check.rules.base import Case, Rule
+from aforesaid.check.rules.base import Case, Findings, Rule
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
 from aforesaid.trace.model import Bools, Int32s
@@ -56,7 +56,6 @@ class Recorded(Rule):
         """`false_edges` and `suspects`, the edges that seem to be missing, are what earlier passes found."""
         super().__init__(case)
         self.false_edges = list(false_edges)
-        self.found(len(false_edges), map(self._worded_false_edge, false_edges))
         self._false_known = bool(false_edges) or suspects is not None
         self._named = case.order.without(false_edges) if false_edges else case.order
         self._suspects = suspects
@@ -64,7 +63,6 @@ class Recorded(Rule):
         # The first message that names each one as predecessor; none if it is past the end of the table.
         self._first_child = np.full(self.history.message_count, self.history.message_count, np.int64)
         self._first_child[self._named.parent[::-1]] = self._named.child[::-1]
-        self._see_unsent()
 
     def see(self, view: View) -> None:
         own = self.history.own(view.process)
@@ -72,6 +70,21 @@ class Recorded(Rule):
             if not self._false_known:
                 self._see_false(view, own)
             self._see_missing(view, own)
+
+    def findings(self) -> Findings:
+        return super().findings(), [] if self._false_known else self.false_edges, self._missing
+
+    def absorb(self, findings: Findings) -> None:
+        found, false_edges, missing = findings
+        super().absorb(found)
+        self.false_edges.extend(false_edges)
+        self._missing.extend(missing)
+
+    def see_tables(self) -> None:
+        """What the table of messages and earlier readings say by themselves: once, not in every slice."""
+        if self._false_known:
+            self.found(len(self.false_edges), map(self._worded_false_edge, self.false_edges))
+        self._see_unsent()
 
     def missing(self) -> Order | None:
         """The edges that are missing; None if there are none."""

@@ -17,7 +17,7 @@ on a process of unknown fate, on the end of a log that is not complete, or on ho
 unknown.
 
 A process's calls are seen with its log. What is kept is per message: the earliest call, the latest delivery
-at a correct process, and what `Tally` counts. Only if some call came too early are all calls read once more,
+at a correct process, and what `Tally` counts. Only if some call came too early are the calls read once more,
 to say which. A trace without calls costs next to nothing.
 """
 
@@ -27,7 +27,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from aforesaid.check.history import Indices, MalformedTrace
-from aforesaid.check.rules.base import Case, Rule
+from aforesaid.check.rules.base import Case, Findings, Question, Rule
 from aforesaid.check.rules.liveness import Tally
 from aforesaid.check.verdict import Detail, Verdict, Violation
 from aforesaid.check.view import NEVER, View
@@ -71,12 +71,71 @@ class Stability(Rule):
                 self._see_calls(view, self._distinct(calls))
             self._see_deliveries(view)
 
+    def findings(self) -> Findings:
+        seen = None
+        if len(self._calls):
+            seen = (
+                self._calls_seen,
+                np.packbits(self._called_by_origin),
+                np.packbits(self._called),
+                self._earliest,
+                self._latest,
+                self._latest_perhaps,
+                self._last,
+                self._without,
+            )
+        return super().findings(), seen
+
+    def absorb(self, findings: Findings) -> None:
+        found, seen = findings
+        super().absorb(found)
+        if seen is None:
+            return
+        calls_seen, called_by_origin, called, earliest, latest, latest_perhaps, last, without = seen
+        self._calls_seen += calls_seen
+        count = self.history.message_count
+        self._called_by_origin |= np.unpackbits(called_by_origin, count=count).view(np.bool_)
+        self._called |= np.unpackbits(called, count=count).view(np.bool_)
+        np.minimum(self._earliest, earliest, out=self._earliest)
+        np.maximum(self._latest_perhaps, latest_perhaps, out=self._latest_perhaps)
+        np.copyto(self._last, last, where=latest > self._latest)
+        np.maximum(self._latest, latest, out=self._latest)
+        np.copyto(self._without, without, where=without >= 0)
+
+    def question(self) -> Question | None:
+        """After the first reading: which messages were called too early, and what is to be said of them."""
+        if not len(self._calls):
+            return None
+        if self._calls_seen < len(self._calls):
+            strangers = len(self._calls) - self._calls_seen
+            raise MalformedTrace(f"{strangers} of the stable calls were made by no process of the trace")
+        called = self._called & self.history.sent
+        self._never: Bools = called & (self.tally.lacking > 0) & (self._timed or self._drained)
+        early = np.flatnonzero(self._never | (called & (self._earliest < self._latest)))
+        if not len(early):
+            return None
+        return (
+            early,
+            self._never[early],
+            self._latest[early],
+            self._last[early],
+            self._without[early],
+        )
+
+    def asked(self, question: Question) -> None:
+        early, never, latest, last, without = question
+        self._never = np.zeros(self.history.message_count, np.bool_)
+        self._never[early], self._latest[early] = never, latest
+        self._last[early], self._without[early] = last, without
+
+    def see_again(self, view: View) -> None:
+        calls = self._calls.of(view.process)
+        if len(calls):
+            self._count_early(view.process, self._distinct(calls))
+
     def verdict(self) -> Verdict:
         if len(self._calls):
-            if self._calls_seen < len(self._calls):
-                strangers = len(self._calls) - self._calls_seen
-                raise MalformedTrace(f"{strangers} of the stable calls were made by no process of the trace")
-            self._judge_early()
+            self._doubt_early()
         self._judge_missing()
         return super().verdict()
 
@@ -144,16 +203,13 @@ class Stability(Rule):
             if correct:
                 self._last[messages] = process
 
-    def _judge_early(self) -> None:
+    def _doubt_early(self) -> None:
         called = self._called & self.history.sent
-        lacking = self.tally.lacking > 0
-        self._never: Bools = called & lacking & (self._timed or self._drained)
-        if np.any(self._never | (called & (self._earliest < self._latest))):
-            for process in range(self.history.process_count):
-                calls = self._calls.of(process)
-                if len(calls):
-                    self._count_early(process, self._distinct(calls))
-        perhaps = lacking | (self.tally.lacking_perhaps > 0) | (self._earliest < self._latest_perhaps)
+        perhaps = (
+            (self.tally.lacking > 0)
+            | (self.tally.lacking_perhaps > 0)
+            | (self._earliest < self._latest_perhaps)
+        )
         self._doubt_of(
             int(np.count_nonzero(called & perhaps)),
             "called stable, and not by all seen to be delivered before",

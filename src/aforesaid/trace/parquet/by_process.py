@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from aforesaid.core import Misuse
 from aforesaid.trace.parquet.columns import check_range, rows_of
+from aforesaid.trace.parquet.schema import Damaged
 from aforesaid.trace.parquet.spill import Rows, joined
 from aforesaid.trace.parquet.table import Table
 
@@ -25,6 +25,7 @@ class Span:
     first: int
     last: int
     groups: list[int]
+    rows: int
 
 
 class ByProcess:
@@ -54,14 +55,16 @@ class ByProcess:
         groups = [group for group in range(self._table.group_count) if self._table.group_rows(group)]
         known = [(stated, group) for group in groups if (stated := self._stated_range(group))]
         if len(known) < len(groups):
-            return [Span(0, self._process_count, groups)]
+            return [Span(0, self._process_count, groups, self._table.row_count)]
         spans: list[Span] = []
         for (first, last), group in sorted(known):
+            rows = self._table.group_rows(group)
             if spans and first < spans[-1].last:
                 spans[-1].groups.append(group)
                 spans[-1].last = max(last, spans[-1].last)
+                spans[-1].rows += rows
             else:
-                spans.append(Span(first, last, [group]))
+                spans.append(Span(first, last, [group], rows))
         return spans
 
     def _read(self, span: Span) -> Rows:
@@ -83,7 +86,7 @@ class ByProcess:
         check_range(path, "message", rows.message, 0, self._message_count, "message")
         stated = self._stated_range(group)
         if stated is not None and stated != (rows.process.min(), rows.process.max()):
-            raise Misuse(f"{path} is damaged: row group {group} does not match its statistics")
+            raise Damaged(f"{path} is damaged: row group {group} does not match its statistics")
         return rows
 
     def _stated_range(self, group: int) -> tuple[int, int] | None:

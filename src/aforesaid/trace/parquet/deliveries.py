@@ -4,7 +4,7 @@ A log's positions must be 0, 1, 2, ... once sorted: a gap is a lost row, and no 
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -20,13 +20,16 @@ class Deliveries(ByProcess):
     def log(self, process: int) -> Log:
         return self._log(process, self._parts(process))
 
-    def logs(self) -> Iterator[tuple[int, Log]]:
-        """Every process, from 0 on. One at the seam of two spans is held back until the last that has it."""
-        upcoming = 0
+    def logs(self, processes: range) -> Iterator[tuple[int, Log]]:
+        """A slice of the processes. One at the seam of two spans is held back until the last that has it."""
+        upcoming = processes.start
         held: list[Rows] = []
-        for span, following in zip_longest(self._spans, self._spans[1:]):
+        spans = [span for span in self._spans if span.first < processes.stop and span.last >= upcoming]
+        for span, following in zip_longest(spans, spans[1:]):
             rows = self._read(span)
             for process, first, last, dense in _extents(rows):
+                if process not in processes:
+                    continue
                 for silent in range(upcoming, process):
                     yield silent, _SILENT
                 upcoming = process + 1
@@ -37,8 +40,18 @@ class Deliveries(ByProcess):
                 else:
                     yield process, self._log(process, [*held, rows.at(slice(first, last))])
                     held = []
-        for silent in range(upcoming, self._process_count):
+        for silent in range(upcoming, processes.stop):
             yield silent, _SILENT
+
+    def slices(self, rows_max: int) -> list[range]:
+        """All processes, cut where row groups begin, into slices of about so many rows."""
+        cuts, rows = [0], 0
+        for span in self._spans:
+            if rows and rows + span.rows > rows_max and span.first > cuts[-1]:
+                cuts.append(span.first)
+                rows = 0
+            rows += span.rows
+        return [range(first, last) for first, last in pairwise([*cuts, self._process_count])]
 
     def _log(self, process: int, parts: Sequence[Rows]) -> Log:
         """A log from its parts, in the order of positions."""

@@ -22,9 +22,9 @@ from aforesaid.trace.model import (
 )
 from aforesaid.trace.parquet.columns import messages_of, processes_of, run_of, samples_of
 from aforesaid.trace.parquet.deliveries import Deliveries
-from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.schema import EVENTS, OPTIONAL, RUN_PREFIX, SCHEMAS, reading
 from aforesaid.trace.parquet.stabilities import StoredStabilities
-from aforesaid.trace.parquet.table import Table
+from aforesaid.trace.parquet.table import open_table
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[Path]:
@@ -42,7 +42,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[Path]:
 def open_trace(path: str | os.PathLike[str]) -> "ParquetTrace":
     """The trace in one run directory. Its files are checked now, their rows when they are read."""
     run = _directory(path)
-    if not (run / "runs.parquet").is_file():
+    if not (run / "runs.parquet").exists():
         hint = "" if _is_run(run) else f"; name one run, a directory {RUN_PREFIX}..."
         raise Misuse(f"{run} is not a trace: it has no runs.parquet{hint}")
     return ParquetTrace(run)
@@ -54,10 +54,12 @@ class ParquetTrace:
     def __init__(self, path: Path) -> None:
         self.path = path
         # `runs` is read first and at once: the version must be known before anything else is understood.
-        runs = Table(path, "runs")
+        runs = open_table(path, "runs")
         with reading(runs.path):
             self.run: Run = run_of(runs.path, runs.read(), path.name.removeprefix(RUN_PREFIX))
-        self._tables = {name: Table(path, name) for name in SCHEMAS if name != "runs" and _is_due(path, name)}
+        self._tables = {
+            name: open_table(path, name) for name in SCHEMAS if name != "runs" and _is_due(path, name)
+        }
         counts = self._process_count, self._message_count
         self._deliveries = Deliveries(self._tables["deliveries"], *counts)
         self.stabilities: StabilitiesByProcess = NO_STABILITIES
@@ -87,9 +89,19 @@ class ParquetTrace:
         """How many deliveries there are, without reading them."""
         return self._tables["deliveries"].row_count
 
-    def logs(self) -> Iterator[tuple[int, Log]]:
-        """Every process with its log, from process 0 on."""
-        return self._deliveries.logs()
+    def logs(self, processes: range | None = None) -> Iterator[tuple[int, Log]]:
+        """Every process with its log, from process 0 on, or a slice of them."""
+        return self._deliveries.logs(range(self._process_count) if processes is None else processes)
+
+    def slices(self, deliveries_max: int) -> list[range]:
+        """The processes in slices of about so many deliveries, cut so that no row group is read twice."""
+        return self._deliveries.slices(deliveries_max)
+
+    @property
+    def event_counts(self) -> dict[str, int]:
+        """How many rows the tables of events have, without reading them."""
+        tables = {name: self._tables.get(name) for name in EVENTS}
+        return {name: 0 if table is None else table.row_count for name, table in tables.items()}
 
     def log(self, process: int) -> Log:
         if not 0 <= process < self._process_count:

@@ -106,6 +106,9 @@ SCHEMAS: dict[str, Any] = {
 OPTIONAL = ("stabilities",)
 """Few algorithms know of it, and who puts a trace together by hand need not either."""
 
+EVENTS = ("messages", "deliveries", "stabilities")
+"""The tables whose rows are events of processes; the rest describes the run."""
+
 _DELTA = {
     "runs": (),
     "processes": ("process", "began_ns", "ended_ns"),
@@ -134,13 +137,17 @@ def storage(table: str) -> dict[str, Any]:
     }
 
 
+class Damaged(Misuse):
+    """A file that is not what was written, or no Parquet file at all: nothing in it can be believed."""
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """What PyArrow and the system say of a file they cannot read, as one line that names it."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise Misuse(f"cannot read {path}: {reason(error)}") from error
+        raise Damaged(f"cannot read {path}: {reason(error)}") from error
 
 
 def reason(error: BaseException) -> str:

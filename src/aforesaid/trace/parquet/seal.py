@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import pyarrow.parquet as pq
 
-from aforesaid.core import Misuse
+from aforesaid.trace.parquet.schema import Damaged
 
 MAGIC = b"AFSEAL01"
 
@@ -42,7 +42,7 @@ class Seal:
         end, checksum = self.groups[group]
         with self.path.open("rb") as file:
             if _checksum(file, start, end) != checksum:
-                raise Misuse(f"{self.path} is damaged: row group {group} does not match its checksum")
+                raise Damaged(f"{self.path} is damaged: row group {group} does not match its checksum")
 
 
 def seal(path: Path) -> None:
@@ -74,9 +74,9 @@ def seal_of(path: Path) -> Seal | None:
         footer = file.read()
         seal_start = trailer_start - count * _GROUP.size
         if seal_start < 0 or _checksum(file, seal_start, trailer_start + 8) != seal_checksum:
-            raise Misuse(f"{path} is damaged: its checksums do not match their own")
+            raise Damaged(f"{path} is damaged: its checksums do not match their own")
         if zlib.crc32(footer) != footer_checksum:
-            raise Misuse(f"{path} is damaged: its footer does not match its checksum")
+            raise Damaged(f"{path} is damaged: its footer does not match its checksum")
         file.seek(seal_start)
         return Seal(path, tuple(_GROUP.iter_unpack(file.read(count * _GROUP.size))))
 
@@ -94,11 +94,11 @@ def _group_starts(path: Path) -> list[int]:
 def _footer_start(file: BinaryIO) -> int:
     size = file.seek(0, 2)
     if size < _TAIL.size + 4:
-        raise Misuse(f"{file.name} is damaged: {size} bytes are no Parquet file")
+        raise Damaged(f"{file.name} is damaged: {size} bytes are no Parquet file")
     file.seek(-_TAIL.size, 2)
     length, magic = _TAIL.unpack(file.read(_TAIL.size))
     if magic != b"PAR1" or length > size - _TAIL.size - 4:
-        raise Misuse(f"{file.name} is damaged: it does not end as a Parquet file does")
+        raise Damaged(f"{file.name} is damaged: it does not end as a Parquet file does")
     return size - _TAIL.size - int(length)
 
 

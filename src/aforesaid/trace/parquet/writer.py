@@ -6,13 +6,11 @@ writer. A run that is there is never written over unless asked to, and then only
 Nothing is forced to disk: a power cut may lose a run, and the seal (see `seal`) tells if it hurt one.
 """
 
-import errno
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +29,7 @@ from aforesaid.trace.model import (
     Samples,
     Stabilities,
 )
+from aforesaid.trace.parquet.atomic import already, hidden_directory, put_in_place
 from aforesaid.trace.parquet.columns import (
     messages_table,
     processes_table,
@@ -76,8 +75,8 @@ class ParquetSink:
         self._message_count = 0
         with _writing(self.path):
             if self.path.exists() and not overwrite:
-                raise _already(self.path)
-            self._directory = _hidden_directory(self.path)
+                raise already(self.path)
+            self._directory = hidden_directory(self.path)
         self._open = True
         self._tables: dict[str, _Table] = {}
         self._spills = {
@@ -116,7 +115,7 @@ class ParquetSink:
                     raise ValueError(f"{name} name message {spill.message_max} of {self._message_count}")
             with _writing(self.path):
                 self._complete(run, processes)
-                _show(self._directory, self.path, self._overwrite)
+                put_in_place(self._directory, self.path, self._overwrite)
             self._open = False
         finally:
             self.abort()
@@ -191,42 +190,6 @@ class _Table:
     def _flush(self) -> None:
         self.write(pa.concat_tables(self._gathered))
         self._gathered, self._gathered_rows = [], 0
-
-
-def _hidden_directory(path: Path) -> Path:
-    """A new directory beside the run's. Others' are left alone: a live process elsewhere may have our id."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    name = f".{path.name}.tmp-{os.getpid()}"
-    for attempt in count(1):
-        directory = path.parent / (name if attempt == 1 else f"{name}-{attempt}")
-        with suppress(FileExistsError):
-            directory.mkdir()
-            break
-    return directory
-
-
-def _show(directory: Path, path: Path, overwrite: bool) -> None:
-    """Give the complete directory the run's name."""
-    if not overwrite or not path.exists():
-        try:
-            directory.rename(path)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise _already(path) from error
-            raise
-        return
-    aside = directory.with_name(directory.name + ".old")
-    path.rename(aside)
-    try:
-        directory.rename(path)
-    except BaseException:
-        aside.rename(path)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _already(path: Path) -> Misuse:
-    return Misuse(f"{path} exists; choose another --out or pass --force")
 
 
 @contextmanager

@@ -1,0 +1,6 @@
+"""`python -m aforesaid.cli`: the command line without the script."""
+
+from aforesaid.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""`aforesaid audit`: judge any number of runs on Spark, and write down what was found."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from aforesaid.check import PROPERTIES
+from aforesaid.cli import EXIT_OF_VALUE, show, worst
+from aforesaid.cli.check import print_report
+from aforesaid.core import Misuse
+from aforesaid.pipeline.audit import Audit, AuditOptions, Outcome, audit, summary, write_results
+from aforesaid.pipeline.audit.layout import find_layout
+from aforesaid.pipeline.interrupt import interruptible
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.trace.parquet.atomic import already, hidden_directory, put_in_place
+
+RUNS_SHOWN = 20
+"""How many runs that were not kept are shown in full; the rest is in the tables."""
+
+
+def audit_runs(
+    path: Path,
+    out: Path,
+    properties: list[str] | None,
+    witnesses: int,
+    messages_max: int,
+    force: bool,
+    as_json: bool,
+    spark_options: SparkOptions,
+) -> int:
+    for name in properties or ():
+        if name not in PROPERTIES:
+            raise Misuse(f"unknown property {name!r}; there are: {', '.join(PROPERTIES)}")
+    if out.exists() and not force:
+        raise already(out)
+    # Before Spark is started: a wrong path should not take seconds to be told.
+    find_layout(path)
+    required = None if properties is None else tuple(properties)
+    options = AuditOptions(required, witnesses, messages_max=messages_max)
+    try:
+        hidden = hidden_directory(out.resolve())
+    except OSError as error:
+        raise Misuse(f"cannot write {out}: {error.strerror}") from error
+    scratch = hidden / ".scratch"
+    try:
+        with (
+            spark_session(spark_options, f"aforesaid audit {path}") as spark,
+            show.progress(f"auditing {path}", 1) as move,
+        ):
+
+            def tell(done: int, total: int) -> None:
+                move(completed=done, total=total)
+
+            found = interruptible(lambda: audit(spark, path, options, scratch, tell))
+        write_results(found, hidden, scratch / "quarantine", required)
+        shutil.rmtree(scratch, ignore_errors=True)
+        put_in_place(hidden, out.resolve(), force)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    value = worst([outcome.value for outcome in found.outcomes])
+    if as_json:
+        runs = [_facts(outcome) for outcome in found.outcomes]
+        show.print_json({"verdict": value, "summary": summary(found), "out": str(out), "runs": runs})
+    else:
+        _print(found, out)
+    return EXIT_OF_VALUE[value]
+
+
+def _facts(outcome: Outcome) -> dict[str, object]:
+    report = {} if outcome.report is None else outcome.report.to_dict()
+    return {**report, "run": outcome.run, "value": outcome.value, "refusal": outcome.refusal}
+
+
+def _print(found: Audit, out: Path) -> None:
+    bad = [outcome for outcome in found.outcomes if outcome.value != "kept"]
+    _print_table(bad[:RUNS_SHOWN] or found.outcomes[:RUNS_SHOWN])
+    for outcome in bad[:RUNS_SHOWN]:
+        if outcome.report is not None:
+            print_report(outcome.report)
+        else:
+            show.out.print(
+                Text.assemble(outcome.run, ": ", show.verdict("unknown"), f": {outcome.refusal}\n")
+            )
+    if len(bad) > RUNS_SHOWN:
+        show.out.print(f"... and {len(bad) - RUNS_SHOWN:,} more runs that were not kept\n")
+    _print_summary(found, out)
+
+
+def _print_table(outcomes: Sequence[Outcome]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("run", "verdict", "violated or unknown", "deliveries", "refused rows"):
+        table.add_column(
+            column, no_wrap=True, justify="right" if column in ("deliveries", "refused rows") else "left"
+        )
+    for outcome in outcomes:
+        verdicts = [] if outcome.report is None else outcome.report.required_verdicts()
+        names = ", ".join(verdict.property for verdict in verdicts if verdict.value != "kept")
+        refused = sum(outcome.refused.values())
+        table.add_row(
+            outcome.run,
+            show.verdict(outcome.value),
+            names,
+            f"{outcome.rows.get('deliveries', 0):,}",
+            f"{refused:,}" if refused else "",
+        )
+    show.out.print(table)
+    show.out.print()
+
+
+def _print_summary(found: Audit, out: Path) -> None:
+    told = summary(found)
+    memory = told["memory_bytes"]
+    show.print_facts(
+        f"{told['runs']:,} runs: "
+        + ", ".join(f"{told[value]:,} {value}" for value in ("kept", "violated", "unknown")),
+        [
+            (
+                "events",
+                f"{told['events_read']:,} read = {told['events_judged']:,} judged "
+                f"+ {told['events_refused']:,} refused",
+            ),
+            *((f"{count:,} refused", reason) for reason, count in told["refused_because"].items()),
+            ("took", ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in told["seconds"].items())),
+            ("memory", ", ".join(f"{who} {_mega(count)}" for who, count in memory.items() if count)),
+            ("written", str(out)),
+        ],
+    )
+
+
+def _mega(count: int) -> str:
+    return f"{count / 1e6:,.0f} MB"

@@ -1,0 +1,15 @@
+"""How much memory a process has held at most."""
+
+import re
+import resource
+from pathlib import Path
+
+
+def peak_memory_bytes(process: int | None = None) -> int:
+    """The most that a process (None: this one) has held; 0 if that cannot be told here."""
+    try:
+        status = Path(f"/proc/{process or 'self'}/status").read_text()
+    except OSError:
+        return 0 if process else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(peak[1]) * 1024 if peak else 0

@@ -1,0 +1,8 @@
+"""Metrics of traces: latency, space and traffic over time, growth with the size of the group; tidy tables.
+
+`measure` (what a task does) and `optimum` know nothing of Spark; `driver` sums their rows in Spark SQL.
+"""
+
+from aforesaid.pipeline.metrics.driver import TABLES, Source, compute, find_sources
+
+__all__ = ["TABLES", "Source", "compute", "find_sources"]

@@ -1,0 +1,10 @@
+"""Sweeps: a grid of scenarios as Spark tasks, one each, into one directory of traces.
+
+`plan` finds out what a directory still lacks, `execute` runs that on Spark, `conclude` writes the table of
+what came of it all. What a task does (`task`) and how a directory remembers (`ledger`) know nothing of Spark.
+"""
+
+from aforesaid.pipeline.sweep.driver import Plan, conclude, execute, plan, retrying
+from aforesaid.pipeline.sweep.ledger import Ledger, Row, Tally
+
+__all__ = ["Ledger", "Plan", "Row", "Tally", "conclude", "execute", "plan", "retrying"]

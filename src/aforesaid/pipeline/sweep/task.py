@@ -1,0 +1,108 @@
+"""What a task does: run one scenario into the directory, judge it if asked, say in one row what came of it.
+
+Nothing that goes wrong leaves this module as an exception: a scenario that fails is a row with its error, and
+stops no other. A worker that dies cannot say so; the next attempt sees the mark it left and, after
+ATTEMPTS_MAX, says it instead of dying, too.
+"""
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from aforesaid.check import Report, check
+from aforesaid.core import Misuse
+from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row
+from aforesaid.sim import Scenario, simulate_into
+from aforesaid.trace.parquet import ParquetSink, open_trace
+
+ATTEMPTS_MAX = 2
+"""Workers that one scenario may take down; Spark must be ready to start it once more (see `retrying`)."""
+
+Simulator: TypeAlias = Callable[[Scenario, Path, str, bool], None]
+"""Runs a scenario and stores its trace: (scenario, root, run, whether to replace a run of that name)."""
+
+
+def simulate_to(scenario: Scenario, root: Path, run: str, replace: bool) -> None:
+    """The simulator of every sweep. Whoever has a faster one for some scenarios chooses here."""
+    with ParquetSink(root, run, overwrite=replace) as sink:
+        simulate_into(sink, scenario, run)
+
+
+def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Simulator = simulate_to) -> Row:
+    """Run a scenario unless its trace is there, and write its row into the directory's ledger."""
+    ledger = Ledger(root)
+    # Compiled code, where a simulator has some, is compiled once for all workers of the sweep.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(ledger.path / "numba"))
+    scenario = Scenario.of(json.loads(scenario_json))
+    attempts = ledger.begin(run)
+    began = time.perf_counter()
+    try:
+        if attempts > ATTEMPTS_MAX:
+            raise RuntimeError(f"{ATTEMPTS_MAX} workers died while they ran it")
+        path = root / f"run={run}"
+        there = has_run(path, scenario)
+        if not there:
+            simulator(scenario, root, run, path.exists())
+        seconds = None if there else round(time.perf_counter() - began, 3)
+        row = {**_stored(path, judge), "seconds": seconds}
+    except Exception as error:
+        row = _failed(root, run, scenario, error)
+    ledger.end(row)
+    return row
+
+
+def has_run(path: Path, scenario: Scenario) -> bool:
+    """Whether a directory holds the trace of this very scenario; a broken trace is none."""
+    try:
+        return Scenario.of(json.loads(open_trace(path).run.scenario)) == scenario
+    except (Misuse, ValueError):
+        return False
+
+
+def _stored(path: Path, judge: bool) -> Row:
+    """The row of a stored run, read from its trace: what is not on disk did not happen."""
+    trace = open_trace(path)
+    processes = trace.processes
+    return {
+        "run": trace.run.run,
+        "state": DONE,
+        "algorithm": trace.run.algorithm,
+        "processes": len(processes),
+        "seed": trace.run.seed,
+        "ended": trace.run.ended,
+        "messages": len(trace.messages),
+        "deliveries": trace.delivery_count,
+        "digest": trace.run.digest,
+        **(_judged(check(trace)) if judge else {}),
+    }
+
+
+def _judged(report: Report) -> Row:
+    worst = report.required_verdicts()[0]
+    sentence = worst.witnesses[0].sentence if worst.witnesses else worst.note
+    value = report.value()
+    return {
+        "verdict": value,
+        "violations": sum(verdict.violations for verdict in report.required_verdicts()),
+        "evidence": None if value == "kept" else f"{worst.property}: {sentence}",
+    }
+
+
+def _failed(root: Path, run: str, scenario: Scenario, error: Exception) -> Row:
+    """The row of a failure; its scenario goes into a file that `aforesaid simulate` takes."""
+    again = root / "failed" / f"{run}.json"
+    again.parent.mkdir(exist_ok=True)
+    again.write_text(scenario.to_json() + "\n")
+    return {
+        "run": run,
+        "state": FAILED,
+        "algorithm": scenario.algorithm,
+        "processes": scenario.processes,
+        "seed": scenario.seed,
+        "error": " ".join(str(error).split()) or type(error).__name__,
+        "replay": shlex.join(["aforesaid", "simulate", str(again), "--out", str(root), "--run", run]),
+    }

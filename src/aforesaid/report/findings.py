@@ -1,0 +1,83 @@
+"""What a report is made of: the tables that `sweep`, `audit` and `metrics` left in some directories.
+
+Any of them may be missing; the page says so. Tables are small (rows per run, group or bin, never per
+delivery) and read whole.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aforesaid.core import Misuse
+
+Row: TypeAlias = dict[str, Any]
+
+SWEEP = ("sweep",)
+AUDIT = ("verdicts", "violations")
+METRICS = ("runs", "latency", "histogram", "series", "growth")
+
+
+@dataclass
+class Findings:
+    """The rows of each table, by its name; None for a table that no directory has."""
+
+    sources: list[str] = field(default_factory=list)
+    """The directories read, as they were given."""
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    summary: Row = field(default_factory=dict)
+    """What the audit says of itself."""
+
+    def rows(self, name: str) -> list[Row]:
+        return self.tables.get(name, [])
+
+    def has(self, names: Sequence[str]) -> bool:
+        return any(name in self.tables for name in names)
+
+
+def read_findings(directories: Sequence[Path]) -> Findings:
+    """Everything a report can use in the directories; there must be something."""
+    found = Findings()
+    for directory in directories:
+        if not directory.is_dir():
+            raise Misuse(
+                f"{directory} does not exist" if not directory.exists() else f"{directory} is no directory"
+            )
+        if not _read(directory, found):
+            wanted = ", ".join(f"{name}.parquet" for name in (*SWEEP, *AUDIT[:1], *METRICS[1:2]))
+            raise Misuse(f"{directory} has no tables of sweep, audit or metrics, such as {wanted}")
+        found.sources.append(str(directory))
+    return found
+
+
+def _read(directory: Path, found: Findings) -> bool:
+    """Add the tables of one directory; whether it has any."""
+    names = [name for name in (*SWEEP, *AUDIT, *METRICS) if (directory / f"{name}.parquet").exists()]
+    # A run's own table is called `runs`, too: alone it makes no directory of metrics.
+    if names in ([], ["runs"]):
+        return False
+    for name in names:
+        if name in found.tables:
+            raise Misuse(
+                f"{directory} has a table {name}, and so has a directory before it; give one of each"
+            )
+        found.tables[name] = _table(directory / f"{name}.parquet")
+    summary = directory / "summary.json"
+    if "verdicts" in names and summary.exists():
+        try:
+            found.summary = json.loads(summary.read_text())
+        except ValueError as error:
+            raise Misuse(f"cannot read {summary}: {error}") from error
+    return True
+
+
+def _table(path: Path) -> list[Row]:
+    try:
+        rows: list[Row] = pq.read_table(path).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise Misuse(f"cannot read {path}: {str(error).strip().splitlines()[0]}") from error
+    return rows

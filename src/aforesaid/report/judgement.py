@@ -1,0 +1,142 @@
+"""The judgement on the page: the sentence at its top, the verdicts, the violations and the failures."""
+
+from collections import Counter
+from html import escape
+
+from aforesaid.report.findings import Findings, Row
+from aforesaid.report.markup import badge, section, table
+
+SENTENCES_MAX = 20
+"""Violations told on the page."""
+
+_GRAVITY = ("violated", "unknown", "kept")
+
+
+def headline(found: Findings) -> tuple[str, str]:
+    """The verdict on everything: its value, and one sentence."""
+    values = _values(found)
+    failed = sum(row["state"] == "failed" for row in found.rows("sweep"))
+    failing = f" {_count(failed, 'scenario')} failed." if failed else ""
+    if not values:
+        return "unknown", f"Not judged: there is no verdict on these runs.{failing}"
+    counts = Counter(values.values())
+    runs = _count(len(values), "run")
+    if counts["violated"]:
+        broken = ", ".join(sorted(_broken(found)))
+        which = f": {broken}" if broken else ""
+        return (
+            "violated",
+            f"Violated: {counts['violated']:,} of {runs} broke what was required{which}.{failing}",
+        )
+    if counts["unknown"]:
+        return (
+            "unknown",
+            f"Undecided: nothing was violated, but {counts['unknown']:,} of {runs} ended too early.{failing}",
+        )
+    kept = f"Kept: all that was required of {runs} was kept."
+    return ("unknown" if failed else "kept"), f"{kept}{failing}"
+
+
+def section_of_verdicts(found: Findings) -> str:
+    """Each property over all runs, then the violations as sentences."""
+    verdicts = [row for row in found.rows("verdicts") if row["required"]]
+    if not verdicts:
+        return _section_of_checks(found)
+    rows = []
+    for name in dict.fromkeys(row["property"] for row in verdicts):
+        ours = [row for row in verdicts if row["property"] == name]
+        counts = Counter(row["value"] for row in ours)
+        worst = next(value for value in _GRAVITY if counts[value])
+        figures = [f"{counts[value]:,}" for value in reversed(_GRAVITY)]
+        rows.append([name, badge(worst), *figures, f"{sum(row['violations'] for row in ours):,}"])
+    rows.sort(key=lambda row: next(place for place, value in enumerate(_GRAVITY) if value in row[1]))
+    columns = ["property", "verdict", "runs kept", "unknown", "violated", "violations"]
+    body = table("What was required, over all runs", columns, rows, 2)
+    return section("Verdict", body + _sentences(found) + _notes(verdicts) + _counted(found.summary))
+
+
+def section_of_failures(found: Findings) -> str:
+    failed = [row for row in found.rows("sweep") if row["state"] == "failed"]
+    if not failed:
+        return ""
+    items = "".join(
+        f"<li><strong>{escape(row['run'])}</strong>: {escape(row['error'])}<br>"
+        f"<code>{escape(row['replay'])}</code></li>\n"
+        for row in failed[:SENTENCES_MAX]
+    )
+    return section(
+        "Scenarios that failed",
+        f"<ul>\n{items}</ul>{_more(len(failed))}",
+        "Each with the command that runs it again.",
+    )
+
+
+def _values(found: Findings) -> dict[str, str]:
+    """The verdict on each run: the audit's, or else what the sweep itself found."""
+    values: dict[str, str] = {}
+    for row in found.rows("verdicts"):
+        if row["required"]:
+            before = values.get(row["run"], "kept")
+            values[row["run"]] = min(before, row["value"], key=_GRAVITY.index)
+    if values:
+        return values
+    return {row["run"]: row["verdict"] for row in found.rows("sweep") if row["verdict"]}
+
+
+def _broken(found: Findings) -> set[str]:
+    return {
+        row["property"] for row in found.rows("verdicts") if row["required"] and row["value"] == "violated"
+    }
+
+
+def _section_of_checks(found: Findings) -> str:
+    """The verdicts of a sweep that judged its own runs."""
+    judged = [row for row in found.rows("sweep") if row["verdict"]]
+    if not judged:
+        return ""
+    counts = Counter(row["verdict"] for row in judged)
+    rows = [[badge(value), f"{counts[value]:,}"] for value in _GRAVITY if counts[value]]
+    told = [(row["run"], row["evidence"]) for row in judged if row["evidence"]]
+    body = table("Runs, as judged during the sweep", ["verdict", "runs"], rows, 1) + _list(told)
+    return section("Verdict", body)
+
+
+def _sentences(found: Findings) -> str:
+    required = {(row["run"], row["property"]) for row in found.rows("verdicts") if row["required"]}
+    violations = [row for row in found.rows("violations") if (row["run"], row["property"]) in required]
+    violations.sort(key=lambda row: row["rank"])
+    return _list([(row["run"], f"{row['property']}: {row['sentence']}") for row in violations])
+
+
+def _list(told: list[tuple[str, str]]) -> str:
+    if not told:
+        return ""
+    items = "".join(
+        f"<li><strong>{escape(run)}</strong>, {escape(text)}</li>\n" for run, text in told[:SENTENCES_MAX]
+    )
+    return f"<ol>\n{items}</ol>{_more(len(told))}"
+
+
+def _more(count: int) -> str:
+    return f'<p class="note">... and {count - SENTENCES_MAX:,} more</p>' if count > SENTENCES_MAX else ""
+
+
+def _notes(verdicts: list[Row]) -> str:
+    """Why a verdict is unknown."""
+    notes = dict.fromkeys(row["note"] for row in verdicts if row["value"] == "unknown" and row["note"])
+    return "".join(f'<p class="note">Unknown: {escape(note)}</p>' for note in list(notes)[:3])
+
+
+def _counted(summary: Row) -> str:
+    """What the audit read, and what of it could not be judged."""
+    if "events_read" not in summary:
+        return ""
+    told = "{events_read:,} events read = {events_judged:,} judged + {events_refused:,} refused".format(
+        **summary
+    )
+    reasons = "".join(f"; {count:,} {reason}" for reason, count in summary["refused_because"].items())
+    return f'<p class="note">{escape(told + reasons)}.</p>'
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

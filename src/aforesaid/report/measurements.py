@@ -1,0 +1,202 @@
+"""The measurements on the page: latency, space and traffic over time, growth with the size of the group."""
+
+from collections.abc import Sequence
+
+from aforesaid.report.figures import (
+    LINES_MAX,
+    PANELS_MAX,
+    Panel,
+    distribution,
+    growth_figure,
+    latency_figure,
+    over,
+    plain,
+    series_figure,
+)
+from aforesaid.report.findings import Findings, Row
+from aforesaid.report.markup import figure, folded, section, table
+
+_GROWTH_FIRST = ("latency_p50_ms", "latency_p99_ms", "above_optimum_mean_ms", "frames_per_message")
+_SERIES_FIRST = ("frames_sent_per_second",)
+_LEFT_OUT = ("messages", "deliveries", "frames_sent")
+"""Numbers that grow because more is said in a larger group, whatever the algorithm."""
+
+
+def section_of_latency(found: Findings) -> str:
+    """How long messages took: a distribution for each setting at the largest size, and a table of all."""
+    rows = found.rows("latency")
+    if not rows:
+        return ""
+    algorithms = _algorithms(found)
+    bins = [row for row in _at_largest(found.rows("histogram")) if row["measure"] == "latency"]
+    shown = [row for row in bins if row["algorithm"] in algorithms]
+    panels = [
+        Panel(setting or "all runs", distribution([row for row in shown if row["setting"] == setting]))
+        for setting in _distinct(shown, "setting")[:PANELS_MAX]
+    ]
+    body = ""
+    if panels:
+        size = shown[0]["processes"]
+        words = "; ".join(
+            f"{row['algorithm']}{_and(row['setting'])}: half within {plain(row['p50_ms'])} ms, "
+            f"99 % within {plain(row['p99_ms'])} ms"
+            for row in rows
+            if row["processes"] == size and row["measure"] == "latency"
+        )
+        body = figure(
+            latency_figure(panels, algorithms),
+            f"Share of deliveries made within a time, {size} processes. {words}",
+            f"Share of deliveries made within a time, {size} processes: further left is faster.",
+        )
+    return section("Latency", body + _latency_table(found), _optimum_told(found))
+
+
+def section_of_series(found: Findings) -> str:
+    """What was held and sent over the time of the runs."""
+    algorithms = _algorithms(found)
+    rows = [row for row in _at_largest(found.rows("series")) if row["algorithm"] in algorithms]
+    if not rows:
+        return ""
+    setting = _distinct(rows, "setting")[-1]
+    rows = [row for row in rows if row["setting"] == setting]
+    names = _ranked([row for row in rows if row["high"] > 0], _SERIES_FIRST)[:PANELS_MAX]
+    if not names:
+        return ""
+    panels = [
+        Panel(_title(name), over([row for row in rows if row["metric"] == name], "time_ms")) for name in names
+    ]
+    where = f"{rows[0]['processes']} processes{_and(setting)}"
+    body = figure(
+        series_figure(panels, algorithms),
+        f"Over time, {where}: {', '.join(panel.title for panel in panels)}. "
+        + "; ".join(f"greatest {_title(name)} {plain(_peak(rows, name))}" for name in names),
+        f"Summed over all processes; mean of the runs, shaded from the least to the greatest; {where}.",
+    )
+    return section("Space and traffic over time", body)
+
+
+def section_of_growth(found: Findings) -> str:
+    """What grows with the group, and how fast."""
+    algorithms = _algorithms(found)
+    rows = [
+        row
+        for row in found.rows("growth")
+        if row["algorithm"] in algorithms and row["metric"] not in _LEFT_OUT and row["exponent"] is not None
+    ]
+    if not rows:
+        return ""
+    setting = _distinct(rows, "setting")[-1]
+    chosen = [row for row in rows if row["setting"] == setting]
+    wanted = [row for row in chosen if not row["metric"].endswith(("_peak", "_max_ms"))]
+    names = _ranked(wanted, _GROWTH_FIRST)[:PANELS_MAX]
+    panels = [
+        Panel(_title(name), over([row for row in chosen if row["metric"] == name], "processes"))
+        for name in names
+    ]
+    lines = [
+        [_title(row["metric"]), row["algorithm"], row["setting"], f"n^{row['exponent']:.2f}"]
+        for row in _last_of_line(rows)
+        if row["metric"] in names
+    ]
+    words = "; ".join(
+        f"{metric} of {name}: {power}" for metric, name, place, power in lines if place == setting
+    )
+    body = figure(
+        growth_figure(panels, algorithms),
+        f"Against the number of processes: {words}",
+        f"Where both axes are logarithmic a straight line is a power of n{_and(setting)}.",
+    )
+    columns = ["what", "algorithm", "setting", "grows like"]
+    body += folded("All powers of n", table("The power of n that fits best", columns, lines, 3))
+    return section("Growth with the group", body)
+
+
+def _latency_table(found: Findings) -> str:
+    above = {_group(row): row for row in found.rows("latency") if row["measure"] == "above_optimum"}
+    lines = []
+    for row in found.rows("latency"):
+        if row["measure"] == "latency":
+            optimal = above.get(_group(row))
+            figures = [f"{row[f'{name}_ms']:,.2f}" for name in ("mean", "p50", "p90", "p99", "max")]
+            figures.append(f"{optimal['mean_ms']:,.2f}" if optimal else "")
+            lines.append(
+                [row["algorithm"], str(row["processes"]), row["setting"], f"{row['deliveries']:,}", *figures]
+            )
+    columns = [
+        "algorithm",
+        "n",
+        "setting",
+        "deliveries",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "mean above optimum",
+    ]
+    if not any(row["setting"] for row in found.rows("latency")):
+        columns.pop(2)
+        lines = [[*line[:2], *line[3:]] for line in lines]
+    return table("Milliseconds from sending to delivery, by others than the sender", columns, lines, 3)
+
+
+def _optimum_told(found: Findings) -> str:
+    kinds = {row["optimum"] for row in found.rows("runs")}
+    if "exact" in kinds and "bound" not in kinds:
+        return "The optimum is when a causal delivery was possible at the earliest; here it is exact."
+    if "bound" in kinds:
+        return (
+            "The optimum is when a causal delivery was possible at the earliest. These networks are random "
+            "or disturbed, so it assumes the least delay: what is above it is the network's share, too."
+        )
+    return ""
+
+
+def _algorithms(found: Findings) -> list[str]:
+    """As many as can be told apart, in one order for all figures."""
+    return _distinct(found.rows("latency"), "algorithm")[:LINES_MAX]
+
+
+def _at_largest(rows: Sequence[Row]) -> list[Row]:
+    largest = max((row["processes"] for row in rows), default=0)
+    return [row for row in rows if row["processes"] == largest]
+
+
+def _distinct(rows: Sequence[Row], key: str) -> list[str]:
+    return sorted({row[key] for row in rows})
+
+
+def _ranked(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
+    """Metrics in the order they matter: those named first, then those with the greatest values."""
+    peaks: dict[str, float] = {}
+    for row in rows:
+        peaks[row["metric"]] = max(peaks.get(row["metric"], 0.0), row["high"])
+    rest = sorted(
+        (name for name in peaks if name not in first and peaks[name] > 0),
+        key=lambda name: (-peaks[name], name),
+    )
+    return [name for name in first if name in peaks] + rest
+
+
+def _peak(rows: Sequence[Row], metric: str) -> float:
+    return max(float(row["high"]) for row in rows if row["metric"] == metric)
+
+
+def _last_of_line(rows: Sequence[Row]) -> list[Row]:
+    return list({(row["metric"], row["algorithm"], row["setting"]): row for row in rows}.values())
+
+
+def _and(setting: str) -> str:
+    return f", {setting}" if setting else ""
+
+
+def _group(row: Row) -> tuple[str, int, str]:
+    return row["algorithm"], row["processes"], row["setting"]
+
+
+def _title(metric: str) -> str:
+    """A metric in words: `latency p99, ms`."""
+    words = (
+        metric.removesuffix("_ms").replace("_per_second", "/s").replace("_mean_per_process", " per process")
+    )
+    return words.replace("_", " ") + (", ms" if metric.endswith("_ms") else "")

@@ -1,0 +1,94 @@
+"""The report: one HTML page with everything in it, made from whatever was found. Same findings, same page."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from aforesaid import __version__
+from aforesaid.report.findings import AUDIT, METRICS, SWEEP, Findings, Row
+from aforesaid.report.judgement import headline, section_of_failures, section_of_verdicts
+from aforesaid.report.markup import STYLE, facts, section
+from aforesaid.report.measurements import section_of_growth, section_of_latency, section_of_series
+
+
+def page(found: Findings) -> str:
+    """The whole page."""
+    value, sentence = headline(found)
+    sections = [
+        section_of_runs(found),
+        section_of_verdicts(found),
+        section_of_failures(found),
+        section_of_latency(found),
+        section_of_series(found),
+        section_of_growth(found),
+        section_of_gaps(found),
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>aforesaid: {escape(sentence)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+<header>
+<p class="kind">aforesaid report</p>
+<h1 class="{value}">{escape(sentence)}</h1>
+</header>
+{"".join(sections)}
+<footer><p>Made by aforesaid {escape(__version__)} from {escape(", ".join(found.sources))}.</p></footer>
+</main>
+</body>
+</html>
+"""
+
+
+def section_of_runs(found: Findings) -> str:
+    """What was run, in a few lines."""
+    rows = found.rows("sweep") or found.rows("runs")
+    if not rows:
+        runs = len({row["run"] for row in found.rows("verdicts")})
+        return section("What was run", facts([("runs", f"{runs:,}")])) if runs else ""
+    done = [row for row in rows if row.get("state") != "failed"]
+    lines = [
+        ("runs", _runs_told(rows, len(done))),
+        ("algorithms", ", ".join(_distinct(rows, "algorithm"))),
+        ("processes", ", ".join(_distinct(rows, "processes"))),
+        ("settings", "; ".join(name for name in _distinct(found.rows("runs"), "setting") if name)),
+        ("seeds", f"{len(_distinct(rows, 'seed')):,}"),
+        ("messages", f"{sum(row['messages'] or 0 for row in done):,} sent"),
+        ("deliveries", f"{sum(row['deliveries'] or 0 for row in done):,}"),
+    ]
+    cut = sum(row["ended"] != "drained" for row in done)
+    if cut:
+        lines.append(("ended", f"{cut:,} runs were cut before everything owed was delivered"))
+    return section("What was run", facts([(name, text) for name, text in lines if text]))
+
+
+def _runs_told(rows: Sequence[Row], done: int) -> str:
+    return f"{done:,}" if done == len(rows) else f"{done:,} of {len(rows):,}; {len(rows) - done:,} failed"
+
+
+def _distinct(rows: Iterable[Row], key: str) -> list[str]:
+    return [str(value) for value in sorted({row[key] for row in rows})]
+
+
+def section_of_gaps(found: Findings) -> str:
+    """What the page lacks, and which command would add it."""
+    gaps = []
+    if not found.has(AUDIT):
+        gaps.append(("how the traces were judged", "aforesaid audit TRACES --out DIR"))
+    if not found.has(METRICS):
+        gaps.append(("latency, space, traffic and growth", "aforesaid metrics TRACES --out DIR"))
+    elif not found.rows("series"):
+        gaps.append(
+            ("space and traffic over time: the runs were not sampled", "sample_ms = 20 in the scenario")
+        )
+    if not found.has(SWEEP) and not found.rows("runs"):
+        gaps.append(("what was run, and what failed", "aforesaid sweep GRID.toml --out DIR"))
+    if not gaps:
+        return ""
+    items = "".join(f"<li>{escape(what)} (<code>{escape(command)}</code>)</li>" for what, command in gaps)
+    return section("What this page lacks", f"<ul>{items}</ul>")

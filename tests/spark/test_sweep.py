@@ -1,0 +1,227 @@
+"""Sweeps on Spark: the same traces as without, whatever fails, dies or is killed meanwhile."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from aforesaid.cli import main
+from aforesaid.sim import simulate
+from aforesaid.sim.grid import read_grid
+from aforesaid.trace.parquet import find_runs, open_trace
+
+GRID = """
+duration_ms = {duration_ms}
+[[workload]]
+kind = "rate"
+per_second = 20
+[sweep]
+algorithm = ["waiting", "reliable"]
+processes = [4, 8]
+seeds = 3
+"""
+
+POISONED = """
+algorithm = "waiting"
+processes = 4
+duration_ms = 200
+[sweep]
+workload = [
+    [{ kind = "rate", per_second = 20 }],
+    [{ kind = "hot_spot", per_second = 50, hot = [] }],  # valid, and it fails: nobody is there to speak
+    [{ kind = "chain", per_second = 20 }],
+]
+seeds = 2
+"""
+
+
+@pytest.fixture
+def sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spark: SparkSession
+) -> Any:
+    """Runs `aforesaid sweep ARGUMENTS` in an empty directory, in the tests' own session."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aforesaid", "sweep", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def write_grid(path: Path, duration_ms: int) -> Path:
+    path.write_text(GRID.format(duration_ms=duration_ms))
+    return path
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {path.name: open_trace(path).run.digest for path in find_runs(root)}
+
+
+def test_every_run_is_what_the_simulator_alone_would_make(sweep: Any, tmp_path: Path) -> None:
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 200))
+    code, out, err = sweep("grid.toml", "--out", "out", "--check", "--json")
+    told = json.loads(out)
+    assert (code, err, told["done"], told["failed"], told["violated"]) == (0, "", 12, [], [])
+    assert digests(Path("out")) == {
+        f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned
+    }
+    rows = pq.read_table("out/sweep.parquet").to_pylist()
+    assert [row["run"] for row in rows] == [one.run for one in grid.planned]
+    assert {row["verdict"] for row in rows} == {"kept"}
+    assert len(Path("out/sweep.csv").read_text().splitlines()) == 13
+
+
+def test_a_poisoned_scenario_is_told_and_the_others_are_done(sweep: Any) -> None:
+    Path("grid.toml").write_text(POISONED)
+    code, out, _ = sweep("grid.toml", "--out", "out")
+    assert code == 3
+    assert "6: 4 finished, 2 failed" in out
+    assert "IndexError" in out
+    assert "replay: aforesaid simulate" in out
+    failed = [row for row in pq.read_table("out/sweep.parquet").to_pylist() if row["state"] == "failed"]
+    assert [row["seed"] for row in failed] == [1, 2]
+    assert all(Path("out/failed", f"{row['run']}.json").exists() for row in failed)
+    assert len(find_runs("out")) == 4
+
+
+def test_a_verdict_that_stays_unknown_exits_3(sweep: Any) -> None:
+    write_grid(Path("grid.toml"), 200)
+    Path("grid.toml").write_text("events_max = 20\n" + Path("grid.toml").read_text())
+    code, out, _ = sweep("grid.toml", "--out", "out", "--check")
+    assert (code, "0 kept, 0 violated, 12 unknown" in out) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("missing.toml", "--out", "out"), "cannot read grid missing.toml: No such file"),
+        (("bad.toml", "--out", "out"), "network: unknown key `losss`; known keys: delay, loss"),
+        (("grid.toml", "--out", "grid.toml"), "cannot write to grid.toml"),
+        (("grid.toml", "--out", "full"), "is not the run of this grid's scenario"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(sweep: Any, arguments: tuple[str, ...], says: str) -> None:
+    write_grid(Path("grid.toml"), 100)
+    Path("bad.toml").write_text("algorithm = 'waiting'\nprocesses = 3\n[sweep]\nnetwork.losss = [0]\n")
+    Path("full/run=waiting-n4-s1").mkdir(parents=True)
+    code, out, err = sweep(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert says in err
+
+
+def started(*arguments: str, cwd: Path) -> "subprocess.Popen[str]":
+    """The command as a user starts it: a process of its own, with its own Spark."""
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from aforesaid.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "sweep", *arguments]
+    # Executors of a cluster on this machine have the same Python as the driver; others say so themselves.
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    return subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_runs(root: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(root.glob("run=*"))) < count:
+        assert time.monotonic() < deadline, "the sweep makes no runs"
+        time.sleep(0.05)
+
+
+def seen(root: Path) -> dict[str, int]:
+    """Every run with the inode of its directory, another one if it was made again."""
+    return {path.name: path.stat().st_ino for path in root.glob("run=*")}
+
+
+def test_killed_then_interrupted_then_finished_without_repeating_anything(sweep: Any, tmp_path: Path) -> None:
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 1500))
+    out = tmp_path / "out"
+    arguments = ("grid.toml", "--out", "out", "--master", "local[1]", "--memory", "512m")
+
+    process = started(*arguments, cwd=tmp_path)
+    wait_for_runs(out, 2)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    first = seen(out)
+    assert 2 <= len(first) < len(grid.planned)
+
+    process = started(*arguments, cwd=tmp_path)
+    wait_for_runs(out, len(first) + 2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    second = seen(out)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert len(first) + 2 <= len(second) < len(grid.planned)
+    assert first.items() <= second.items()
+    assert list(out.glob(".run=*")) == []
+
+    code, told, _ = sweep("grid.toml", "--out", "out", "--json")
+    assert (code, json.loads(told)["kept_from_before"]) == (0, len(second))
+    assert second.items() <= seen(out).items()
+    assert digests(out) == {f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned}
+
+
+@pytest.mark.parametrize("place", ["cluster", "connect"])
+def test_a_cluster_and_spark_connect_make_the_same_traces(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(place)
+    where = ("--master" if place == "cluster" else "--remote", address)
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 200))
+    process = started("grid.toml", "--out", "out", "--check", "--json", *where, cwd=tmp_path)
+    told, err = process.communicate(timeout=120)
+    assert err == ""
+    assert process.returncode == 0
+    assert json.loads(told)["done"] == 12
+    expected = {f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned}
+    assert digests(tmp_path / "out") == expected
+
+
+def test_a_worker_that_dies_stops_nothing_and_its_scenario_is_told(tmp_path: Path) -> None:
+    """Seed 1 takes every worker down with it, seed 2 the first one only."""
+    script = """
+import os, sys
+from pathlib import Path
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.sweep import Ledger, conclude, execute, plan, retrying
+from aforesaid.pipeline.sweep.task import simulate_to
+from aforesaid.sim.grid import grid_of
+
+def deadly(scenario, root, run, replace):
+    once = root / "once"
+    if scenario.seed == 1 or (scenario.seed == 2 and not once.exists()):
+        once.touch()
+        os._exit(9)
+    simulate_to(scenario, root, run, replace)
+
+ledger = Ledger(Path(sys.argv[1]))
+grid = grid_of({"algorithm": "waiting", "processes": 3, "sweep": {"seeds": 6}})
+with ledger.open():
+    planned = plan(grid, ledger)
+    with spark_session(retrying(SparkOptions("local[2]", memory="512m", small=True)), "deadly") as spark:
+        execute(spark, planned, simulator=deadly)
+    conclude(planned)
+"""
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(out)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr == ""
+    rows = {row["seed"]: row for row in pq.read_table(out / "sweep.parquet").to_pylist()}
+    assert [rows[seed]["state"] for seed in range(1, 7)] == ["failed", *["done"] * 5]
+    assert rows[1]["error"] == "2 workers died while they ran it"

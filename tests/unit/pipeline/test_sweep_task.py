@@ -1,0 +1,148 @@
+"""What one task of a sweep does, and what the directory remembers of it, without Spark."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aforesaid.cli import main
+from aforesaid.core import Misuse
+from aforesaid.pipeline.session import SparkOptions
+from aforesaid.pipeline.sweep import Ledger, plan, retrying
+from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, run_one, simulate_to
+from aforesaid.sim import Scenario, simulate
+from aforesaid.sim.grid import Grid, grid_of
+
+POISON = {"kind": "hot_spot", "per_second": 50, "hot": []}
+"""A workload without a speaker: valid, and it fails once it has to choose one."""
+
+
+def small_grid(**parts: Any) -> Grid:
+    sweep = {"algorithm": ["waiting", "reliable"], "processes": [3, 4]}
+    return grid_of({"duration_ms": 200, **parts, "sweep": sweep})
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    ledger = Ledger(tmp_path / "out")
+    with ledger.open():
+        return ledger
+
+
+def test_a_scenario_becomes_a_run_and_a_row(ledger: Ledger) -> None:
+    one = small_grid().planned[0]
+    row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+    outcome, _ = simulate(one.scenario)
+    assert row["digest"] == outcome.run.digest
+    assert (row["state"], row["deliveries"], row["verdict"]) == ("done", outcome.deliveries, "kept")
+    assert ledger.row(one.run, "done") == row
+    assert ledger.tally().running == set()
+
+
+def test_a_run_that_is_there_is_not_run_again(ledger: Ledger) -> None:
+    one = small_grid().planned[0]
+    first = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
+    before = (ledger.root / f"run={one.run}").stat()
+    again = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+    assert (again["digest"], again["seconds"], again["verdict"]) == (first["digest"], None, "kept")
+    assert (ledger.root / f"run={one.run}").stat() == before
+
+
+def test_a_failure_is_a_row_and_its_replay_command_fails_the_same_way(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small_grid(workload=[POISON]).planned[0]
+    row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
+    assert row["state"] == "failed"
+    assert "IndexError" in row["error"]
+    assert "\n" not in row["error"]
+    assert not (ledger.root / f"run={one.run}").exists()
+    monkeypatch.setattr(sys, "argv", shlex.split(row["replay"]))
+    with pytest.raises(RuntimeError) as error:
+        main()
+    assert str(error.value) == row["error"]
+
+
+def test_a_scenario_that_kills_its_workers_is_given_up(ledger: Ledger) -> None:
+    one = small_grid().planned[0]
+    for _ in range(ATTEMPTS_MAX):
+        child = os.fork()
+        if child == 0:
+            run_one(ledger.root, one.run, one.scenario.to_json(), False, lambda *_: os._exit(9))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        assert ledger.tally().running == {one.run}
+    row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
+    assert (row["state"], row["error"]) == ("failed", "2 workers died while they ran it")
+    assert (ledger.tally().running, ledger.tally().failed) == (set(), {one.run})
+
+
+def test_the_plan_has_what_is_missing_longest_first_and_clears_what_the_dead_left(ledger: Ledger) -> None:
+    grid = small_grid()
+    assert [one.run for one in plan(grid, ledger).missing] == [
+        "waiting-n4-s1",
+        "reliable-n4-s1",
+        "waiting-n3-s1",
+        "reliable-n3-s1",
+    ]
+    one = grid.planned[0]
+    run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
+    ledger.begin("waiting-n4-s1")
+    half = ledger.root / ".run=waiting-n4-s1.tmp-12345-2"
+    other = ledger.root / ".run=someone-else.tmp-1"
+    half.mkdir()
+    other.mkdir()
+    planned = plan(grid, ledger)
+    assert (planned.kept, one in planned.missing) == (1, False)
+    assert (half.exists(), other.exists(), ledger.tally().running) == (False, True, set())
+    # Not judged so far: to judge it, its trace is read, not made again.
+    assert one in plan(grid, ledger, judge=True).missing
+
+
+def test_a_run_of_another_scenario_is_not_written_over_unless_asked(ledger: Ledger) -> None:
+    one = small_grid().planned[0]
+    simulate_to(one.scenario, ledger.root, one.run, False)
+    other = small_grid(duration_ms=300)
+    with pytest.raises(Misuse, match=r"run=waiting-n3-s1 is not the run of this grid's scenario"):
+        plan(other, ledger)
+    assert other.planned[0] in plan(other, ledger, force=True).missing
+    row = run_one(ledger.root, one.run, other.planned[0].scenario.to_json(), judge=False)
+    assert row["digest"] == simulate(Scenario.of({**_data(300)}))[0].run.digest
+
+
+def _data(duration_ms: int) -> dict[str, Any]:
+    return {"algorithm": "waiting", "processes": 3, "duration_ms": duration_ms}
+
+
+def test_one_sweep_at_a_time_in_a_directory(tmp_path: Path) -> None:
+    with (
+        Ledger(tmp_path).open(),
+        pytest.raises(Misuse, match="another sweep is at work"),
+        Ledger(tmp_path).open(),
+    ):
+        pass
+    with Ledger(tmp_path).open():
+        pass
+
+
+def test_a_directory_that_cannot_be_made_is_a_misuse(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = pytest.raises(Misuse, match=r"cannot write to .*file/out: Not a directory")
+    with refused, Ledger(tmp_path / "file" / "out").open():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("master", "becomes"),
+    [
+        (None, "local[*,3]"),
+        ("local", "local[1,3]"),
+        ("local[2]", "local[2,3]"),
+        ("local[2,1]", "local[2,1]"),
+        ("spark://host:7077", "spark://host:7077"),
+    ],
+)
+def test_local_mode_starts_a_task_again_whose_worker_died(master: str | None, becomes: str) -> None:
+    assert retrying(SparkOptions(master)).master == becomes
