@@ -1,0 +1,221 @@
+"""Two processes on loopback, 100-byte messages, sealed UDP: hybrid buffering and its own stack without it.
+
+Sockets, cipher, codec, many frames in a datagram and windows of as many messages are the same in all three:
+- `hybrid`: `aforesaid.Node`, as an application uses it;
+- `shell`: the same Node, with a protocol in it that only counts: no order, no permits, nothing sent again;
+- `bare`: no Node either; a loop that fills datagrams with frames and acknowledges once per wake-up.
+What is left of their throughput with the protocol is the ratio. Processor time is from the first message to
+the last, at either end.
+
+Usage: python benchmarks/bench_node.py [messages] [runs]
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import Any
+
+from aforesaid import Config, MessageId, Node
+from aforesaid.node import host
+from aforesaid.node.securing import Sealed
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
+from aforesaid.security.keyfiles import load_cluster_key, write_cluster_key
+from aforesaid.transport import Address, Datagrams
+from aforesaid.wire import Codec, cluster_id, pack, shapes_of, unpack
+from aforesaid.wire.packet import Header
+
+PAYLOAD = bytes(100)
+NAMES = ("alice", "bob")
+ALGORITHM = "hybrid_multicast_sps"
+WINDOW = 1024
+BATCH = 64
+
+
+class Bare:
+    """The stack without the protocol."""
+
+    def __init__(self, name: str, listen: Address, other: Address, key: Path) -> None:
+        header = Header(cluster_id("bench", ALGORITHM), name, 1)
+        self.seals = Sealed([load_cluster_key(key)], header)
+        self.codec = Codec(shapes_of(ALGORITHM, NAMES))
+        self.listen, self.other = listen, other
+        self.session = b""
+        self.sent = self.acked = self.heard = 0
+        self.moved = asyncio.Event()
+
+    async def start(self) -> None:
+        self.socket = await Datagrams.open(self.listen, 1400, self.take)
+        while not self.session:
+            self.socket.send(self.seals.greet(), self.other)
+            await asyncio.sleep(0.01)
+        self.socket.send(self.seals.greet(), self.other)
+
+    def take(self, datagrams: list[bytes]) -> None:
+        before = self.heard
+        decode = self.codec.decode
+        for data in datagrams:
+            opened = self.seals.open(data)
+            self.session = opened.session
+            for frame in unpack(opened.body) if opened.body else ():
+                message = decode(frame)
+                if type(message) is Msg:
+                    self.heard += 1
+                else:
+                    self.acked = message.number
+        if self.heard > before:
+            self.say([Ack(self.heard, 0)])
+        self.moved.set()
+
+    def say(self, messages: list[object]) -> None:
+        encode = self.codec.encode
+        for body in pack([encode(message) for message in messages], 1400 - self.seals.overhead):
+            self.socket.send(self.seals.seal(body, self.session), self.other)
+
+
+async def bare(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    end = Bare(me, addresses[me], addresses[NAMES[me == NAMES[0]]], key)
+    await end.start()
+    if me == NAMES[1]:
+        while not end.heard:
+            end.moved.clear()
+            await end.moved.wait()
+        with Stopwatch(count):
+            while end.heard < count:
+                end.moved.clear()
+                await end.moved.wait()
+        return
+    await asyncio.sleep(0.2)
+    with Stopwatch(count):
+        while end.sent < count:
+            while end.sent - end.acked + BATCH > WINDOW:
+                end.moved.clear()
+                await asyncio.wait_for(end.moved.wait(), 5)
+            numbers = range(end.sent + 1, min(end.sent + BATCH, count) + 1)
+            end.say([Msg(1, number, number - 1, False, PAYLOAD) for number in numbers])
+            end.sent = numbers[-1]
+            await asyncio.sleep(0)
+        while end.acked < count:
+            end.moved.clear()
+            await asyncio.wait_for(end.moved.wait(), 5)
+
+
+class Counting:
+    """A protocol that promises nothing: numbers what is said, delivers what comes, acknowledges its count."""
+
+    def __init__(self, me: str) -> None:
+        self.me = me
+        self.u = SimpleNamespace(first=1)
+        self.said = self.heard = 0
+
+    def send(self, targets: Sequence[str], payload: bytes, now: int, out: Any) -> MessageId:
+        self.said += 1
+        out.send(targets, Msg(1, self.said, self.said - 1, False, payload))
+        return MessageId(self.me, 1, self.said)
+
+    def receive(self, source: str, message: Any, now: int, out: Any) -> None:
+        if type(message) is Msg:
+            self.heard += 1
+            out.deliver(MessageId(source, 1, message.number), message.payload)
+            out.send((source,), Ack(self.heard, 0))
+        else:
+            self.u.first = message.number + 1
+
+    def peer_down(self, peer: str, now: int, out: Any) -> None: ...
+
+    def gauges(self) -> dict[str, int]:
+        return {}
+
+
+async def shell(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    host.build = lambda config, incarnation: Counting(config.name)
+    await hybrid(me, addresses, key, count)
+
+
+async def hybrid(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    other = NAMES[me == NAMES[0]]
+    config = Config(
+        name=me,
+        algorithm=ALGORITHM,
+        listen=str(addresses[me]),
+        peers={other: str(addresses[other])},
+        security=Config.of({"name": me, "security": {"cluster_key": str(key)}}).security,
+    )
+    async with Node(config) as node:
+        if me == NAMES[1]:
+            await anext(node)
+            with Stopwatch(count):
+                for _ in range(count - 1):
+                    await anext(node)
+            return
+        while node.peers[other] != "connected":
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        with Stopwatch(count):
+            for _ in range(count):
+                receipt = await node.send((other,), PAYLOAD)
+            await receipt.stable()
+
+
+class Stopwatch:
+    """Prints messages per second, and the processor time of this end per message."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *error: object) -> None:
+        seconds, busy = time.perf_counter() - self.began[0], time.process_time() - self.began[1]
+        print(self.count / seconds, busy / self.count * 1e6)
+
+
+def measured(what: str, key: Path, count: int) -> tuple[float, float, float]:
+    """Messages per second, and microseconds of processor time per message at either end."""
+    ports = [str(40_000 + (os.getpid() * 7 + offset) % 20_000) for offset in range(2)]
+    command = [sys.executable, __file__, what, *ports, str(key), str(count)]
+    ends = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in reversed(NAMES)]
+    (_, receive), (rate, send) = (map(float, end.communicate(timeout=120)[0].split()) for end in ends)
+    return rate, send, receive
+
+
+def main(count: int, runs: int) -> None:
+    found: dict[str, list[float]] = {"bare": [], "shell": [], "hybrid": []}
+    with tempfile.TemporaryDirectory() as directory:
+        key = Path(directory) / "key"
+        write_cluster_key(key)
+        for _ in range(runs):
+            for what, rates in found.items():
+                rate, send, receive = measured(what, key, count)
+                rates.append(rate)
+                print(
+                    f"{what:7} {rate:9,.0f} messages/s   {send:4.1f} us to send, {receive:4.1f} us to receive"
+                )
+    for what in ("shell", "bare"):
+        ratios = [ours / theirs for ours, theirs in zip(found["hybrid"], found[what], strict=True)]
+        print(f"hybrid / {what}: {median(ratios):.0%} (of {runs}: {min(ratios):.0%} to {max(ratios):.0%})")
+
+
+def end_of(what: str, ports: list[str], key: str, count: str, me: str) -> None:
+    addresses = {name: Address("127.0.0.1", int(port)) for name, port in zip(NAMES, ports, strict=True)}
+    task = {"bare": bare, "shell": shell, "hybrid": hybrid}[what](me, addresses, Path(key), int(count))
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        asyncio.run(task)
+    else:
+        uvloop.run(task)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 and not sys.argv[1].isdecimal():
+        end_of(sys.argv[1], sys.argv[2:4], *sys.argv[4:])
+    else:
+        main(*(int(argument) for argument in (*sys.argv[1:], "100000", "3")[:2]))

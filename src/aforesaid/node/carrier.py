@@ -1,0 +1,77 @@
+"""The ports between the host, which runs the protocol, and what carries its frames to named peers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from aforesaid.core import Nanoseconds, Process
+from aforesaid.transport import Address
+
+
+class Above(Protocol):
+    """What a carrier tells its host."""
+
+    def received(self, source: Process, messages: Sequence[Any]) -> None:
+        """Frames came from a peer whose name was verified as far as the configuration asks."""
+
+    def met(self, peer: Process, incarnation: int) -> None:
+        """The first word of this incarnation of a peer."""
+
+    def connected(self, peer: Process) -> None:
+        """The peer is there again after a silence: what was lost meanwhile may be sent again."""
+
+    def lost(self, peer: Process) -> None:
+        """The connection to a peer is gone, with a suffix of what was on its way in either direction."""
+
+    def said_bye(self, peer: Process) -> None:
+        """A peer has left for good."""
+
+    def has_room(self) -> None:
+        """There may be more room for frames than there was."""
+
+    def failed(self, error: Exception) -> None:
+        """An invariant of ours is broken."""
+
+
+class Carrier(Protocol):
+    """Carries frames to named peers."""
+
+    refused: Counter[str]
+    """What was not let in, by reason."""
+    address: Address
+    """Where it listens."""
+
+    async def start(self) -> None: ...
+
+    def send(self, peer: Process, frames: Sequence[Any]) -> None:
+        """In order; they may be lost, all or (streams) a suffix of what was said since the last loss."""
+
+    def beat(self, now: Nanoseconds) -> None:
+        """Called every so often: say to idle peers that we are here, and notice who is silent."""
+
+    async def call(self, address: Address) -> Process:
+        """Call whoever is at an address; its name. For changing groups."""
+
+    def members(self) -> list[Address]:
+        """Where other members of a changing group were last known to be."""
+
+    def heard_ns(self, peer: Process) -> Nanoseconds | None:
+        """When the peer was last heard, by the monotonic clock; None: never."""
+
+    def connected(self) -> list[Process]:
+        """The peers that can be spoken to just now."""
+
+    def forget(self, peer: Process) -> None:
+        """The peer was evicted: nothing goes to it and nothing of it is let in."""
+
+    def buffered(self) -> int:
+        """The bytes that wait towards the peer towards whom most do."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def bye(self) -> None:
+        """Tell everyone that this node leaves."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,215 @@
+"""A node's configuration: a TOML file, or a `Config` in a program. Every error is one line naming the key."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from aforesaid.core import Misuse, Process
+from aforesaid.protocols.algorithm import FIXED_GROUP, RELIABLE_LINKS
+from aforesaid.protocols.catalog import Algorithm, algorithm
+from aforesaid.transport.address import Address
+
+NODE_ALGORITHMS = ("hybrid_multicast", "hybrid_multicast_sps", "waiting", "prc_spray")
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+
+Seconds = Annotated[float, Meta(gt=0, le=1e6)]
+SecondsOrNever = Annotated[float, Meta(ge=0, le=1e6)]
+Messages = Annotated[int, Meta(ge=1, le=2**24)]
+Bytes = Annotated[int, Meta(ge=1024, le=2**40)]
+
+FEARSOME = "allow_plaintext_on_the_network_which_anyone_can_read_and_forge"
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of the configuration."""
+
+
+class Queues(Part, frozen=True):
+    """How much may wait. Who wants to add more to a full queue waits until there is room."""
+
+    out_messages: Messages = 1024
+    """Own messages that not all receivers have acknowledged."""
+    out_bytes: Bytes = 4 * 2**20
+    in_messages: Messages = 4096
+    """Messages delivered and not taken (with manual acks: not acknowledged) by the application."""
+    in_bytes: Bytes = 64 * 2**20
+    link_bytes: Bytes = 16 * 2**20
+    """Bytes towards one peer over TCP that the kernel has not taken."""
+
+
+class Security(Part, frozen=True):
+    """One of the two; neither is plain text, for loopback only."""
+
+    cluster_key: str | None = None
+    """The file of the cluster key (`aforesaid keys cluster`)."""
+    accept_cluster_keys: list[str] = []
+    """Files of further keys that are accepted, while keys are replaced."""
+    certificates: str | None = None
+    """The directory with authority.pem and this node's certificate and key (`aforesaid keys node`)."""
+
+
+class Config(Part, frozen=True):
+    """What a node is told before it starts."""
+
+    name: Process
+    algorithm: str = "hybrid_multicast_sps"
+    transport: Literal["udp", "tcp"] = "udp"
+    cluster: str = "aforesaid"
+    """Nodes of other clusters are strangers."""
+    listen: str = "127.0.0.1:0"
+    advertise: str | None = None
+    """Where others find this node, if not where it listens (prc_spray)."""
+    peers: dict[Process, str] = field(default_factory=dict)
+    """The other members of a fixed group, each with its address."""
+    contact: str | None = None
+    """The address of one member to join through (prc_spray); without it this node founds a group."""
+    directory: str | None = None
+    """Where the node keeps its incarnation, its trace segments and its control socket."""
+    trace: bool = True
+    """Whether events are written to trace segments; needs a directory."""
+    trace_segment_bytes: Bytes = 64 * 2**20
+    acks: Literal["automatic", "manual"] = "automatic"
+    payload_bytes_max: Bytes = 2**20
+    datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] = 1400
+    heartbeat_s: Seconds = 1.0
+    """An idle node says every so often that it is there; thrice as long in silence loses a connection."""
+    evict_after_s: SecondsOrNever = 0.0
+    """A peer that was silent for so long is evicted; 0: only an operator evicts."""
+    linger_s: SecondsOrNever = 5.0
+    """How long a node that closes waits until others have what it said."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The algorithm's own settings; see `aforesaid algorithms NAME`."""
+    queues: Queues = Queues()
+    security: Security = Security()
+    allow_plaintext_on_the_network_which_anyone_can_read_and_forge: bool = False
+
+    @staticmethod
+    def from_file(path: str | Path) -> "Config":
+        """Read a TOML file; relative paths in it are relative to it."""
+        try:
+            data = tomllib.loads(Path(path).read_text())
+        except OSError as error:
+            raise Misuse(f"cannot read {path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise Misuse(f"{path} is not TOML: {error}") from error
+        try:
+            return Config.of(data)._at(Path(path).parent)
+        except Misuse as error:
+            raise Misuse(f"{path}: {error}") from error
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> "Config":
+        try:
+            config = msgspec.convert(data, Config)
+        except msgspec.ValidationError as error:
+            raise Misuse(_worded(error, data)) from error
+        config.validate()
+        return config
+
+    def validate(self) -> None:
+        """What msgspec cannot see: whether the parts go together."""
+        for name in (self.name, *self.peers):
+            if not NAME.fullmatch(name):
+                raise Misuse(
+                    f"{name!r}: a name has 1 to 64 letters, digits, _ . -, not beginning with . or -"
+                )
+        if self.name in self.peers:
+            raise Misuse(f"peers: {self.name} is this node itself")
+        entry = self._entry()
+        self._membership(entry)
+        self._addresses()
+        if self.security.cluster_key and self.security.certificates:
+            raise Misuse("security: either cluster_key or certificates, not both")
+        if self.security.certificates and self.transport == "udp":
+            raise Misuse(
+                'security.certificates: they secure streams; say transport = "tcp", or use cluster_key'
+            )
+        if not self.secured and not all(address.loopback for address in self.addresses):
+            raise Misuse(
+                f"this is no loopback address and nothing is secured: set security, or {FEARSOME} = true"
+            )
+
+    @property
+    def secured(self) -> bool:
+        security = self.security
+        allowed = self.allow_plaintext_on_the_network_which_anyone_can_read_and_forge
+        return bool(security.cluster_key or security.certificates or allowed)
+
+    @property
+    def group(self) -> tuple[Process, ...]:
+        return tuple(sorted((self.name, *self.peers)))
+
+    @property
+    def addresses(self) -> list[Address]:
+        texts = [self.listen, *self.peers.values(), *filter(None, (self.advertise, self.contact))]
+        return [Address.parse(text) for text in texts]
+
+    def _entry(self) -> Algorithm:
+        if self.algorithm not in NODE_ALGORITHMS:
+            algorithm(self.algorithm)
+            raise Misuse(
+                f"algorithm: {self.algorithm} runs in the simulator only; nodes run: {_or(NODE_ALGORITHMS)}"
+            )
+        entry = algorithm(self.algorithm)
+        entry.validate(self.options)
+        # Perfect links make a lossy transport reliable, but restore no order: that takes a stream.
+        if entry.linked and self.transport != "tcp":
+            raise Misuse(
+                f'transport: {entry.name} needs {" and ".join(entry.needs)}, which take transport = "tcp"'
+            )
+        return entry
+
+    def _membership(self, entry: Algorithm) -> None:
+        if FIXED_GROUP in entry.needs and self.contact is not None:
+            raise Misuse(f"contact: {entry.name} has a fixed group; name its members in [peers]")
+        if FIXED_GROUP not in entry.needs and self.peers:
+            raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
+
+    def _addresses(self) -> None:
+        named = {"listen": self.listen, "advertise": self.advertise, "contact": self.contact}
+        named |= {f"peers.{name}": text for name, text in self.peers.items()}
+        for key, text in named.items():
+            if text is not None:
+                try:
+                    Address.parse(text)
+                except Misuse as error:
+                    raise Misuse(f"{key}: {error}") from error
+
+    def _at(self, root: Path) -> "Config":
+        def at(path: str | None) -> str | None:
+            return None if path is None else str(root / path)
+
+        security = msgspec.structs.replace(
+            self.security,
+            cluster_key=at(self.security.cluster_key),
+            accept_cluster_keys=[str(root / path) for path in self.security.accept_cluster_keys],
+            certificates=at(self.security.certificates),
+        )
+        return msgspec.structs.replace(self, security=security, directory=at(self.directory))
+
+
+def needs_links(entry: Algorithm) -> bool:
+    """Whether perfect links go under the algorithm: no transport is reliable across reconnection."""
+    return RELIABLE_LINKS in entry.needs and not entry.linked
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+def _worded(error: msgspec.ValidationError, data: dict[str, Any]) -> str:
+    """msgspec's message in the file's words: the key first."""
+    text, _, path = str(error).partition(" - at `$")
+    keys = path.rstrip("`").lstrip(".")
+    where = f"{keys}: " if keys else ""
+    if text.startswith("Object contains unknown field"):
+        tables: dict[str, type[Part]] = {"": Config, "queues": Queues, "security": Security}
+        known = ", ".join(tables[keys].__struct_fields__) if keys in tables else ""
+        return f"{where}unknown key {text.rsplit(' ', 1)[-1]}; known keys: {known}"
+    text = text.replace("Object missing required field", "missing key")
+    return f"{where}{text[0].lower()}{text[1:]}"

@@ -1,0 +1,115 @@
+"""The control socket of a live node: a Unix socket in its directory, for its own user only.
+
+One JSON object per line each way. Requests: {"why": "alice#5"}, {"peers": true}, {"gauges": true},
+{"evict": "bob"}. The answer has the request's key, or {"error": ...}.
+"""
+
+import asyncio
+import json
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aforesaid.core import Misuse
+
+if TYPE_CHECKING:
+    from aforesaid.node.node import Node
+
+SOCKET = "control.sock"
+LINE_BYTES_MAX = 64 * 1024
+ANSWER_S = 5.0
+PATH_BYTES_MAX = 100
+"""The kernel's limit for the path of a Unix socket is 108 bytes."""
+
+
+class Control:
+    """Answers requests until it is closed."""
+
+    def __init__(self, node: "Node", directory: str) -> None:
+        self._node = node
+        self._path = _path(directory)
+        self._talks: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        try:
+            self._path.unlink(missing_ok=True)
+            # Created for its owner only: whoever may connect may evict.
+            mask = os.umask(0o177)
+            try:
+                self._server = await asyncio.start_unix_server(self._talk, self._path, limit=LINE_BYTES_MAX)
+            finally:
+                os.umask(mask)
+        except OSError as error:
+            raise Misuse(f"cannot make {self._path}: {error.strerror}") from error
+
+    async def close(self) -> None:
+        self._server.close()
+        self._path.unlink(missing_ok=True)
+        for talk in self._talks:
+            talk.cancel()
+        await asyncio.gather(*self._talks, return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.current_task()
+        if talk is None:
+            raise RuntimeError("a conversation is a task")
+        self._talks.add(talk)
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(_answer(self._node, line)).encode() + b"\n")
+                await writer.drain()
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # It hung up, or sent a line that has no end, or the node closes.
+        finally:
+            self._talks.discard(talk)
+            writer.close()
+
+
+def ask(directory: str, request: dict[str, Any]) -> Any:
+    """Ask the node of a directory; what it answers."""
+    path = _path(directory)
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_S)
+            connection.connect(str(path))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile() as lines:
+                answer = json.loads(lines.readline() or "{}")
+    except TimeoutError as error:
+        raise Misuse(f"the node of {directory} does not answer") from error
+    except OSError as error:
+        raise Misuse(f"no node runs in {directory}: {path}: {error.strerror}") from error
+    if "error" in answer:
+        raise Misuse(answer["error"])
+    (key,) = request
+    if key not in answer:
+        raise Misuse(f"the node of {directory} hung up")
+    return answer[key]
+
+
+def _answer(node: "Node", line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+        match request:
+            case {"why": str(label)}:
+                return {"why": list(node.explain(label))}
+            case {"peers": _}:
+                return {"peers": node.peers}
+            case {"gauges": _}:
+                return {"gauges": node.gauges(), "refused": node.refused}
+            case {"evict": str(peer)}:
+                node.evict(peer)
+                return {"evict": peer}
+        raise Misuse('a request is {"why": "alice#5"}, {"peers": true}, {"gauges": true} or {"evict": "bob"}')
+    except (Misuse, json.JSONDecodeError, UnicodeDecodeError) as error:
+        return {"error": str(error)}
+
+
+def _path(directory: str) -> Path:
+    path = Path(directory) / SOCKET
+    if len(str(path)) > PATH_BYTES_MAX:
+        path = Path(os.path.relpath(path))
+    if len(str(path)) > PATH_BYTES_MAX:
+        raise Misuse(f"directory: the path of {path} is too long for a Unix socket; choose a shorter one")
+    return path

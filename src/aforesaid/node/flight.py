@@ -1,0 +1,168 @@
+"""Own messages under way: how many there may be, and what becomes of their receipts.
+
+Each family of algorithms knows in its own way when a message is no more its concern: hybrid buffering by its
+window, perfect links by their acknowledgments, a flooding broadcast as soon as it is with the transport.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from aforesaid.core import Process
+from aforesaid.node.config import Queues
+from aforesaid.node.messages import Receipt
+
+T = TypeVar("T")
+
+
+class Flight(ABC):
+    """What a node has said and others may not have."""
+
+    tells = False
+    """Whether it can be told who has delivered a message."""
+
+    @abstractmethod
+    def room(self) -> int:
+        """For how many more messages there is room."""
+
+    @abstractmethod
+    def said(self, receipt: Receipt) -> None:
+        """A message was said just now."""
+
+    @abstractmethod
+    def settle(self) -> bool:
+        """After the protocol has heard something: true if there is more room, perhaps."""
+
+    @property
+    @abstractmethod
+    def held(self) -> int:
+        """How many own messages are under way."""
+
+    def evicting(self, peer: Process) -> None:  # noqa: B027  (not everyone keeps accounts)
+        """A peer will be evicted in a moment."""
+
+    def close(self, error: Exception) -> None:  # noqa: B027
+        """Nothing more will be told."""
+
+
+class Window(Flight, Generic[T]):
+    """A bounded window of messages under way, in the order they were said."""
+
+    def __init__(self, queues: Queues) -> None:
+        self._queues = queues
+        self._pending: deque[T] = deque()
+        self._bytes = 0
+
+    @property
+    def held(self) -> int:
+        return len(self._pending)
+
+    def room(self) -> int:
+        if self._bytes >= self._queues.out_bytes:
+            return 0
+        return self._queues.out_messages - len(self._pending)
+
+
+class HybridFlight(Window[Receipt]):
+    """Hybrid buffering: a message leaves the window `u` when it and all before it are acknowledged."""
+
+    tells = True
+
+    def __init__(self, machine: Any, queues: Queues) -> None:
+        super().__init__(queues)
+        self._machine = machine
+        self._watched: dict[int, Receipt] = {}
+
+    def said(self, receipt: Receipt) -> None:
+        if receipt.id.number >= self._machine.u.first:
+            receipt.begin(self)
+            self._pending.append(receipt)
+            self._bytes += receipt.size
+
+    def settle(self) -> bool:
+        pending, first = self._pending, self._machine.u.first
+        settled = False
+        while pending and pending[0].id.number < first:
+            receipt = pending.popleft()
+            self._bytes -= receipt.size
+            self._watched.pop(receipt.id.number, None)
+            receipt.has_become_stable()
+            settled = True
+        if self._watched:
+            self._tell_watchers()
+        return settled
+
+    def watch(self, receipt: Receipt) -> None:
+        """Someone waits for the delivery of this message."""
+        self._watched[receipt.id.number] = receipt
+        self._tell_watchers()
+
+    def evicting(self, peer: Process) -> None:
+        for receipt in self._pending:
+            if peer in self._waiting(receipt):
+                receipt.lost |= {peer}
+
+    def close(self, error: Exception) -> None:
+        for receipt in self._pending:
+            receipt.is_hopeless(error)
+
+    def _tell_watchers(self) -> None:
+        for number in [n for n, receipt in self._watched.items() if not self._waiting(receipt)]:
+            self._watched.pop(number).has_been_delivered()
+
+    def _waiting(self, receipt: Receipt) -> Any:
+        """The receivers that have not acknowledged it."""
+        return self._machine.u[receipt.id.number].waiting
+
+
+class LinksFlight(Window[tuple[dict[Process, int], int]]):
+    """Perfect links: a message is done with when every peer's link has acknowledged the frames it made.
+
+    Kept of each message: the last frame on each link when it was said, and its size.
+    """
+
+    def __init__(self, links: Any, queues: Queues) -> None:
+        super().__init__(queues)
+        self._links = links
+
+    def said(self, receipt: Receipt) -> None:
+        self._pending.append((dict(self._links.sent), receipt.size))
+        self._bytes += receipt.size
+        self.settle()
+
+    def settle(self) -> bool:
+        settled = False
+        while self._pending and self._acknowledged(self._pending[0][0]):
+            self._bytes -= self._pending.popleft()[1]
+            settled = True
+        return settled
+
+    def _acknowledged(self, frames: dict[Process, int]) -> bool:
+        unacked = self._links.unacked
+        return all(
+            next(iter(unacked[peer]), number + 1) > number
+            for peer, number in frames.items()
+            if unacked.get(peer)
+        )
+
+
+class FloodFlight(Flight):
+    """A flooding broadcast: there is room while no link towards a neighbour is half full."""
+
+    def __init__(self, buffered: Callable[[], int], queues: Queues) -> None:
+        self._buffered = buffered
+        self._queues = queues
+
+    @property
+    def held(self) -> int:
+        return 0
+
+    def room(self) -> int:
+        return 1 if 2 * self._buffered() < self._queues.link_bytes else 0
+
+    def said(self, receipt: Receipt) -> None:
+        """It is with the links."""
+
+    def settle(self) -> bool:
+        return self.room() > 0

@@ -1,0 +1,383 @@
+"""Runs one protocol object: gives it what arrives and what is due, and takes its effects.
+
+All happens in the loop's thread, in turns: some calls to the protocol, then one flush. A flush writes the
+trace and then hands all frames of the turn to the carrier, so that nothing leaves that is not on record.
+
+The inbox is bounded, but a protocol cannot be told not to deliver. So while the inbox is full the host keeps
+frames from the protocol that may lead to deliveries: in a bounded backlog where frames may come in any order
+and again, dropping what is more; by not reading from streams where they may not. Acknowledgments still pass
+in the first case, so that an application may wait for room to send before it takes messages.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aforesaid.core import Busy, MessageId, Misbehaviour, Misuse, Nanoseconds, Process, Timer
+from aforesaid.node.carrier import Carrier
+from aforesaid.node.config import Config
+from aforesaid.node.families import build, family
+from aforesaid.node.inbox import Backlog, Inbox
+from aforesaid.node.logs import tell
+from aforesaid.node.messages import Receipt
+from aforesaid.node.outbox import Outbox
+from aforesaid.node.segments import Recorder
+from aforesaid.node.timers import Timers
+from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.delivery.hybrid_frames import News
+
+FLUSH_FRAMES = 256
+"""A turn with so many frames is flushed at once."""
+
+BUSY_S = 0.001
+"""How long a sender waits when it is the protocol that has no room."""
+
+LIDS_MAX = 256
+"""Link instances that are remembered of one connection."""
+
+
+class Host:
+    """The protocol of one node, and its effects sink."""
+
+    def __init__(
+        self, config: Config, incarnation: int, inbox: Inbox, carrier: "Callable[[Host], Carrier]"
+    ) -> None:
+        self.config = config
+        self.incarnation = incarnation
+        self.entry = algorithm(config.algorithm)
+        self.machine: Any = build(config, incarnation)
+        self.carrier = carrier(self)
+        self.inbox = inbox
+        self.gone: dict[Process, str] = {}
+        """Who is gone for good, and how: evicted, or left."""
+        self.incarnations: dict[Process, int] = {}
+        """The incarnation of each peer that was heard."""
+        self.recorder: Recorder | None = None
+        self.refused: Counter[str] = self.carrier.refused
+        self.isolation: asyncio.Event = asyncio.Event()
+        """Set when this incarnation has lost its group (prc_spray)."""
+        self.inside: asyncio.Event = asyncio.Event()
+        """Set once this incarnation is a member of its group."""
+        self.error: Exception | None = None
+        self._family = family(config)
+        self.flight = self._family.flight(self.machine, config, self.carrier.buffered)
+        self._loop = asyncio.get_running_loop()
+        self._timers = Timers(self._expired)
+        self._outbox = Outbox(self._family.cumulative)
+        queues = config.queues
+        # What all peers may have under way, if they are configured as this node is.
+        self._backlog = Backlog(queues.in_messages + queues.out_messages * len(config.peers), queues.in_bytes)
+        self._feeding = False
+        self._paused = False
+        self._flush_due = False
+        self._senders: deque[asyncio.Future[None]] = deque()
+        self._lids: dict[Process, dict[Any, None]] = {}
+        """By peer, the link instances that used the present connection, oldest first."""
+        self._chance = random.Random()
+        self._wall_ahead = time.time_ns() - time.monotonic_ns()
+
+    # --------------------------------------------------------------------------------- for the node
+
+    def begin(self, contact: Process | None) -> None:
+        """The first call: found a group, or join one through a member."""
+        if self.entry.linked:
+            if contact is None:
+                self.machine.begin(self.now(), self)
+            else:
+                self.machine.join(contact, self.now(), self)
+        self._end_turn()
+
+    def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
+        """Say it if there is room; else None."""
+        if self._senders or self.flight.room() <= 0 or self.error is not None:
+            return None
+        try:
+            return self._say(targets, payload)
+        except Busy:
+            return None
+
+    async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
+        """Say it once there is room; cancelled before that, nothing was said."""
+        while True:
+            self.check()
+            await self._wait_for_room()
+            self.check()
+            try:
+                return self._say(targets, payload)
+            except Busy:
+                continue
+
+    def evict(self, peer: Process, how: str = "evicted") -> None:
+        """The peer will not come back: nobody here waits for it any more."""
+        if peer in self.gone:
+            return
+        before = self.flight.held
+        if not self.entry.linked:
+            self.gone[peer] = how
+        self.flight.evicting(peer)
+        self.record("x", peer, self.wall(), how, self._owed(peer))
+        self.machine.peer_down(peer, self.now(), self)
+        self.carrier.forget(peer)
+        self._backlog.forget(peer)
+        level = "warning" if how == "evicted" else "info"
+        tell("peer gone", level=level, peer=peer, how=how, under_way=before)
+        self._end_turn()
+
+    def taken(self) -> None:
+        """The application took, or acknowledged, a message."""
+        if not self.inbox.full:
+            if self._backlog and not self._feeding:
+                self._feeding = True
+                self._loop.call_soon(self._feed_backlog)
+            if self._paused:
+                self._paused = False
+                self.carrier.resume()
+
+    def fail(self, error: Exception) -> None:
+        """An invariant of ours is broken: the node ends, and says why to whoever waits."""
+        if self.error is None or isinstance(self.error, Isolated):
+            self.error = error
+            tell("failed", level="error", error=repr(error))
+            self.inbox.close(error)
+            self.end(error)
+
+    def end(self, error: Exception) -> None:
+        """No more calls to the protocol."""
+        self.error = self.error or error
+        self._timers.clear()
+        self._backlog.clear()
+        self.flight.close(error)
+        while self._senders:
+            sender = self._senders.popleft()
+            if not sender.done():
+                sender.set_result(None)
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    @property
+    def busy(self) -> bool:
+        """True while others may not have what was said here."""
+        return self.flight.held > 0 or self._outbox.count > 0 or self.carrier.buffered() > 0
+
+    def now(self) -> Nanoseconds:
+        return time.monotonic_ns()
+
+    def wall(self) -> Nanoseconds:
+        """The time for the trace."""
+        return time.monotonic_ns() + self._wall_ahead
+
+    def record(self, *event: Any) -> None:
+        if self.recorder is not None:
+            self.recorder.add(event)
+
+    def flush(self) -> None:
+        """The end of a turn: the trace first, then the frames."""
+        self._flush_due = False
+        if self.recorder is not None:
+            self.recorder.write()
+        for peer, box in self._outbox.take().items():
+            self.carrier.send(peer, box.frames)
+
+    # -------------------------------------------------------------------------------- for the carrier
+
+    def received(self, source: Process, messages: Sequence[Any]) -> None:
+        if self.error is not None or source in self.gone:
+            return
+        now = self.now()
+        for message in messages:
+            if self.inbox.full and type(message) in self._family.deferrable:
+                if not self._backlog.add(source, message):
+                    self.refused["inbox full"] += 1  # It comes again.
+            else:
+                self._receive(source, message, now)
+        if self.inbox.full and not self._family.deferrable and not self._paused:
+            self._paused = True
+            self.carrier.pause()
+        self._end_turn()
+
+    def met(self, peer: Process, incarnation: int) -> None:
+        self.incarnations[peer] = incarnation
+        self.record("p", peer, incarnation)
+        tell("met", peer=peer, incarnation=incarnation)
+
+    def connected(self, peer: Process) -> None:
+        self._timers.hurry(lambda timer: getattr(timer, "peer", None) == peer)
+
+    def lost(self, peer: Process) -> None:
+        lids = self._lids.pop(peer, {})
+        if self.error is None and self.entry.linked:
+            for lid in lids:
+                self.machine.link_down(lid, self.now(), self)
+            self._end_turn()
+
+    def said_bye(self, peer: Process) -> None:
+        if self.entry.linked:
+            return  # It has ended its links, which is all that anyone needs to know.
+        self.evict(peer, "left")
+
+    def has_room(self) -> None:
+        self._wake_senders()
+
+    def failed(self, error: Exception) -> None:
+        self.fail(error)
+
+    # ------------------------------------------------------------------------------ for the protocol
+
+    def send(self, targets: Sequence[Process], message: Any) -> None:
+        for target in targets:
+            self._outbox.add(target, message)
+            if self.entry.linked:
+                self._note_link(target, message)
+
+    def deliver(self, message_id: MessageId, payload: bytes) -> None:
+        if self.recorder is not None:
+            self.recorder.add(("d", *message_id, self.wall()))
+        self.inbox.put(message_id, payload)
+
+    def stable(self, message_id: MessageId) -> None:
+        self.record("k", *message_id, self.wall())
+
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
+        self.record("a", peer, incarnation)
+
+    def isolated(self) -> None:
+        self.isolation.set()
+
+    def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
+        self._timers.arm(timer, deadline)
+
+    def disarm(self, timer: Timer) -> None:
+        self._timers.disarm(timer)
+
+    def choose(self, label: str, count: int) -> int:
+        return self._chance.randrange(count)
+
+    # ------------------------------------------------------------------------------------- the parts
+
+    def _say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
+        now = self.now()
+        place = 0 if self.recorder is None else self.recorder.pending
+        if self.entry.addressed:
+            message_id = self.machine.send(targets, payload, now, self)
+        else:
+            message_id = self.machine.broadcast(payload, now, self)
+        if self.recorder is not None:
+            # Before what the call delivered: this message itself, if it is for this node too.
+            audience = targets if self.entry.addressed else None
+            self.recorder.insert(place, ("s", message_id.number, self.wall(), audience))
+        receipt = Receipt(message_id, len(payload))
+        if self.gone:
+            receipt.lost = frozenset(self.gone.keys() & targets)
+        if not self.flight.tells:
+            receipt.untold = self.entry.name
+        self.flight.said(receipt)
+        if self._outbox.count >= FLUSH_FRAMES:
+            self.flush()
+        elif not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self._flush_if_due)
+        return receipt
+
+    def _receive(self, source: Process, message: Any, now: Nanoseconds) -> None:
+        if type(message) is News:
+            for peer in message.gone:
+                if peer != self.config.name:
+                    self.evict(peer)
+        if self.entry.linked:
+            self._note_link(source, message)
+        try:
+            self.machine.receive(source, message, now, self)
+        except Misbehaviour:
+            self.refused["misbehaviour"] += 1
+
+    def _expired(self, timer: Timer) -> None:
+        if self.error is None:
+            try:
+                self.machine.expire(timer, self.now(), self)
+                self._end_turn()
+            except Exception as error:
+                self.fail(error)
+
+    def _end_turn(self) -> None:
+        if self.flight.settle():
+            self._wake_senders()
+        if not self.inside.is_set() and getattr(self.machine, "inside", True):
+            self.inside.set()
+        self.flush()
+
+    def _flush_if_due(self) -> None:
+        if self._flush_due:
+            try:
+                self.flush()
+            except Exception as error:
+                self.fail(error)
+
+    def _feed_backlog(self) -> None:
+        self._feeding = False
+        try:
+            now = self.now()
+            while self._backlog and not self.inbox.full and self.error is None:
+                self._receive(*self._backlog.take(), now)
+            self._end_turn()
+        except Exception as error:
+            self.fail(error)
+
+    async def _wait_for_room(self) -> None:
+        """Returns when it is this sender's turn and there is room."""
+        if not self._senders and self.flight.room() > 0:
+            # The protocol itself is busy: it will tell when it has heard something.
+            await asyncio.sleep(BUSY_S)
+            return
+        while True:
+            sender = self._loop.create_future()
+            self._senders.append(sender)
+            try:
+                await sender
+            except asyncio.CancelledError:
+                if sender in self._senders:
+                    self._senders.remove(sender)
+                else:
+                    # Woken and cancelled at once: the room is someone else's.
+                    self._wake_senders()
+                raise
+            self.check()
+            if self.flight.room() > 0:
+                return
+
+    def _wake_senders(self) -> None:
+        room = self.flight.room()
+        while self._senders and room > 0:
+            sender = self._senders.popleft()
+            if not sender.done():
+                sender.set_result(None)
+                room -= 1
+
+    def _owed(self, peer: Process) -> int:
+        """How many own messages the peer has not acknowledged."""
+        channels = getattr(self.machine, "channels", None)
+        if channels is not None:
+            return len(channels[peer].unacked) if peer in channels else 0
+        return len(getattr(self.machine, "unacked", {}).get(peer, ()))
+
+    def _note_link(self, peer: Process, message: Any) -> None:
+        lid = getattr(message, "link", None) or getattr(message, "lid", None)
+        if lid is not None:
+            lids = self._lids.setdefault(peer, {})
+            lids[lid] = None
+            if len(lids) > LIDS_MAX:
+                used = {lid for _, lid in self.machine.links()}
+                for old in [each for each in lids if each not in used][: LIDS_MAX // 2]:
+                    del lids[old]
+
+
+class Closed(Misuse):
+    """The node is closed."""
+
+
+class Isolated(Closed):
+    """This incarnation has lost its group, and the next one has not joined it yet."""

@@ -1,0 +1,106 @@
+"""Messages delivered and not taken by the application yet: bounded, in messages and in bytes.
+
+The bound is not enforced here but by the host, which feeds nothing to the protocol while the inbox is full:
+what a protocol delivers cannot be refused.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from aforesaid.core import MessageId, Process
+from aforesaid.node.messages import Message
+
+
+class Inbox:
+    """The queue between the protocol and `async for message in node`."""
+
+    def __init__(self, messages_max: int, bytes_max: int, acknowledge: Callable[[Message], None]) -> None:
+        self.messages_max = messages_max
+        self.bytes_max = bytes_max
+        self.messages = 0
+        """How many count against the bound: those that the application has not acknowledged."""
+        self.bytes = 0
+        self._acknowledge = acknowledge
+        self._queue: deque[Message] = deque()
+        self._taker: asyncio.Future[None] | None = None
+        self._closed: Exception | None = None
+
+    @property
+    def full(self) -> bool:
+        return self.messages >= self.messages_max or self.bytes >= self.bytes_max
+
+    def put(self, message_id: MessageId, payload: bytes) -> None:
+        self._queue.append(Message(message_id, payload, self._acknowledge))
+        self.messages += 1
+        self.bytes += len(payload)
+        self._wake()
+
+    async def take(self) -> Message | None:
+        """The next message; None once the inbox is closed and empty."""
+        while not self._queue:
+            if self._closed is not None:
+                if isinstance(self._closed, StopAsyncIteration):
+                    return None
+                raise self._closed
+            if self._taker is None or self._taker.done():
+                self._taker = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._taker)
+        return self._queue.popleft()
+
+    def close(self, error: Exception | None = None) -> None:
+        """No more will come; what is here can still be taken, and then the error is raised, if any."""
+        if self._closed is None:
+            self._closed = error or StopAsyncIteration()
+        self._wake()
+
+    def done(self, message: Message) -> None:
+        self.messages -= 1
+        self.bytes -= len(message.payload)
+
+    def _wake(self) -> None:
+        if self._taker is not None and not self._taker.done():
+            self._taker.set_result(None)
+
+
+class Backlog:
+    """Frames that wait until the inbox has room: bounded as well, in frames and in bytes of payload."""
+
+    def __init__(self, frames_max: int, bytes_max: int) -> None:
+        self._frames_max = frames_max
+        self._bytes_max = bytes_max
+        self._frames: deque[tuple[Process, Any]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, source: Process, frame: Any) -> bool:
+        """False if there is no room."""
+        size = _payload_size(frame)
+        if len(self._frames) >= self._frames_max or self._bytes + size > self._bytes_max:
+            return False
+        self._frames.append((source, frame))
+        self._bytes += size
+        return True
+
+    def take(self) -> tuple[Process, Any]:
+        source, frame = self._frames.popleft()
+        self._bytes -= _payload_size(frame)
+        return source, frame
+
+    def forget(self, peer: Process) -> None:
+        self._frames = deque(item for item in self._frames if item[0] != peer)
+        self._bytes = sum(_payload_size(frame) for _, frame in self._frames)
+
+    def clear(self) -> None:
+        self._frames.clear()
+        self._bytes = 0
+
+
+def _payload_size(frame: Any) -> int:
+    """Of a frame that carries one payload: it is the last field of the innermost tuple."""
+    while not isinstance(frame, bytes):
+        frame = frame[-1]
+    return len(frame)

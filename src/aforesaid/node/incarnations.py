@@ -1,0 +1,37 @@
+"""Every start of a node is a new incarnation: a number that no earlier start of that name had.
+
+It is the milliseconds since 2020 by the wall clock, so that it is new even if the disk was lost. With a
+directory, the last one is kept there and the next is higher even if the clock was set back. A node without a
+directory, on a machine whose clock was set back, is refused by its peers until the clock has caught up.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from aforesaid.core import Misuse
+
+_EPOCH_MS = 1_577_836_800_000
+_FILE = "incarnation"
+
+
+def next_incarnation(directory: str | None, last: int = 0) -> int:
+    """A new one, on disk before anyone hears of it."""
+    new = max(time.time_ns() // 1_000_000 - _EPOCH_MS, last + 1)
+    if directory is None:
+        return new
+    path = Path(directory) / _FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = max(new, int(path.read_text()) + 1 if path.exists() else 0)
+        beside = path.with_suffix(".new")
+        with beside.open("w") as file:
+            file.write(f"{new}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except ValueError as error:
+        raise Misuse(f"{path} holds no number: {error}") from error
+    except OSError as error:
+        raise Misuse(f"cannot write {path}: {error.strerror}") from error
+    return new

@@ -1,0 +1,107 @@
+"""What the application holds in its hands: a message that came, and the receipt of one that went."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from aforesaid.core import MessageId, Misuse, Process
+
+
+class Message:
+    """A message as it was delivered."""
+
+    __slots__ = ("_acknowledge", "id", "payload")
+
+    def __init__(
+        self, message_id: MessageId, payload: bytes, acknowledge: "Callable[[Message], None]"
+    ) -> None:
+        self.id = message_id
+        self.payload = payload
+        self._acknowledge: Callable[[Message], None] | None = acknowledge
+
+    @property
+    def origin(self) -> Process:
+        """Who said it."""
+        return self.id.origin
+
+    def ack(self) -> None:
+        """The application has done with it: its place in the queue is free. Needed if acks are manual."""
+        if self._acknowledge is not None:
+            self._acknowledge(self)
+            self._acknowledge = None
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id} of {len(self.payload)} bytes>"
+
+
+class Watching(Protocol):
+    """Who finds out what became of a message."""
+
+    def watch(self, receipt: "Receipt") -> None: ...
+
+
+class Receipt:
+    """What became of a message that was said; only hybrid buffering can tell."""
+
+    # One is made for every message: what is seldom used is set when it is.
+    lost: frozenset[Process] = frozenset()
+    """Receivers that were evicted, or left, before they acknowledged it: they may not have it."""
+    untold = ""
+    """The algorithm's name, if it cannot tell."""
+    _delivered: asyncio.Future[None] | None = None
+    _stable: asyncio.Future[None] | None = None
+
+    def __init__(self, message_id: MessageId, size: int) -> None:
+        self.id = message_id
+        self.size = size
+        self._flight: Watching | None = None
+        """Who keeps it while it is under way; None once all that can be told is told."""
+
+    async def delivered(self) -> frozenset[Process]:
+        """Returns once every receiver has delivered the message; those in the result were evicted instead."""
+        if self._watched():
+            self._delivered = self._delivered or asyncio.get_running_loop().create_future()
+            self._watch()
+            await asyncio.shield(self._delivered)
+        return self.lost
+
+    async def stable(self) -> frozenset[Process]:
+        """As `delivered`, for this message and all that this node said before it: nobody waits for them."""
+        if self._watched():
+            self._stable = self._stable or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._stable)
+        return self.lost
+
+    def begin(self, flight: Watching) -> None:
+        """It is under way."""
+        self._flight = flight
+
+    def has_been_delivered(self) -> None:
+        if self._delivered is not None and not self._delivered.done():
+            self._delivered.set_result(None)
+
+    def has_become_stable(self) -> None:
+        self._flight = None
+        self.has_been_delivered()
+        if self._stable is not None and not self._stable.done():
+            self._stable.set_result(None)
+
+    def is_hopeless(self, error: Exception) -> None:
+        """The node closed before it could tell."""
+        for future in (self._delivered, self._stable):
+            if future is not None and not future.done():
+                future.set_exception(error)
+                future.exception()
+        self._flight = None
+
+    def _watched(self) -> bool:
+        if self.untold:
+            raise Misuse(f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_sps can")
+        return self._flight is not None
+
+    def _watch(self) -> None:
+        if self._flight is not None:
+            self._flight.watch(self)
+
+    def __repr__(self) -> str:
+        return f"<Receipt of {self.id}>"

@@ -1,0 +1,77 @@
+"""What nodes tell each other besides frames: addresses, that one leaves, and how a stream begins.
+
+A body of frames is a msgpack array or bin (`wire.packet`); a note is a map, so that neither is taken for the
+other. A node that gets a note with keys it does not know takes the ones it knows.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from aforesaid.core import Process, Refused
+
+ENTRIES_MAX = 4096
+"""Addresses in one note."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class Entry(Struct, frozen=True, array_like=True):
+    """Where one incarnation of a process can be reached."""
+
+    name: Name
+    incarnation: Annotated[int, Meta(ge=0)]
+    address: Annotated[str, Meta(max_length=300)]
+
+
+class Note(Struct, frozen=True, omit_defaults=True):
+    """Told beside the frames."""
+
+    book: Annotated[tuple[Entry, ...], Meta(max_length=ENTRIES_MAX)] = ()
+    """Where those are who are named in the frames that follow on this stream."""
+    bye: bool = False
+    """The sender leaves for good: nobody shall wait for it."""
+
+
+class Hello(Struct, frozen=True, omit_defaults=True):
+    """The first record of either end of a stream."""
+
+    epoch: Annotated[int, Meta(ge=0)] = 0
+    """From who calls: the last stream between the two that it knows of. From who is called: this stream's."""
+    address: Annotated[str, Meta(max_length=300)] = ""
+    """Where the sender takes calls."""
+    refusal: Annotated[str, Meta(max_length=100)] = ""
+    """Why the call is not taken."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_note = msgspec.msgpack.Decoder(Note).decode
+_hello = msgspec.msgpack.Decoder(Hello).decode
+
+
+def is_note(body: bytes) -> bool:
+    """True if the body is a map and so holds no frames."""
+    return 0x80 <= body[0] <= 0x8F or body[0] in (0xDE, 0xDF)
+
+
+def encode(note: Note | Hello) -> bytes:
+    return _encode(note)
+
+
+def read_note(body: bytes) -> Note:
+    try:
+        return _note(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Refused("note") from None
+
+
+def read_hello(body: bytes) -> Hello:
+    try:
+        return _hello(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Refused("hello") from None
+
+
+def entry_of(name: Process, incarnation: int, address: object) -> Entry:
+    return Entry(name, incarnation, str(address))

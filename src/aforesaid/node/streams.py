@@ -1,0 +1,273 @@
+"""Frames to named peers in streams, TLS or in the clear: one stream per pair, made again when it is lost.
+
+What is said to a peer before its stream stands waits, and goes first. When a stream is lost, or cannot be
+had, all that was on its way is lost: a suffix of what was said on it. The host hears of that before anything
+of the next stream. A stream on which nothing was heard for three heartbeats is lost; idle ends say just
+enough to keep it. In a changing group a stream without use is closed.
+
+How streams come about is the `switchboard`'s business.
+"""
+
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
+from aforesaid.node.book import Book
+from aforesaid.node.carrier import Above
+from aforesaid.node.config import Config
+from aforesaid.node.greeting import Greeted, Greeting
+from aforesaid.node.logs import tell
+from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note
+from aforesaid.node.switchboard import Peer, Switchboard
+from aforesaid.transport import Address, Stream
+from aforesaid.wire import Inlet, pack, record
+from aforesaid.wire.packet import Header
+
+BODY_BYTES_MAX = 64 * 1024
+"""Of one record; larger frames are cut."""
+
+UNUSED: Nanoseconds = 60 * SECOND
+"""A stream of a changing group on which no frame passed for so long is closed."""
+
+MEMBERS_MAX = 8
+"""Through how many of those it knows a node that was cut off tries to join again."""
+
+PEERS_MAX = 2**14
+"""Of a changing group: more peers are not remembered unless there is a stream to them."""
+
+
+class StreamCarrier:
+    """The carrier over TCP."""
+
+    def __init__(
+        self,
+        config: Config,
+        contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None,
+        me: Header,
+        inlet: Inlet,
+        above: Above,
+    ) -> None:
+        self._config = config
+        self._me = me
+        self._inlet = inlet
+        self._above = above
+        self._heartbeat = round(config.heartbeat_s * SECOND)
+        self._changing = config.algorithm == "prc_spray"
+        self._book = Book()
+        self._paused = False
+        self.refused = inlet.refused
+        self.address = Address.parse(config.listen)
+        fixed = {name: Address.parse(text) for name, text in config.peers.items()}
+        self._switchboard = Switchboard(
+            me, contexts, None if self._changing else fixed, self._book, self.refused, self
+        )
+        self.peers = self._switchboard.peers
+
+    # ----------------------------------------------------------------------------------- for the host
+
+    async def start(self) -> None:
+        self.address = await self._switchboard.open(self.address, self._config.advertise)
+        self._book.learn([entry_of(self._me.source, self._me.incarnation, self._switchboard.advertised)])
+        for peer in self.peers.values():
+            self._switchboard.call(peer)
+
+    async def call(self, address: Address) -> Process:
+        """Call whoever is at an address; its name."""
+        return await self._switchboard.call_anyone(address)
+
+    def members(self) -> list[Address]:
+        return self._book.latest(MEMBERS_MAX, but=self._me.source)
+
+    def send(self, peer: Process, frames: Sequence[Any]) -> None:
+        to = self.peers.get(peer) or self._heard_of(peer)
+        if to is None:
+            self.refused["no address"] += 1
+            return
+        to.used = time.monotonic_ns()
+        if self._changing:
+            self._tell_addresses(to, frames)
+        encode_frame = self._inlet.codec.encode
+        try:
+            encoded = [encode_frame(frame) for frame in frames]
+        except Misuse:
+            # A buffer of a link grew larger than any frame may be: the link cannot be had.
+            self.refused["own frame size"] += 1
+            self.given_up(to)
+            return
+        self._write(to, b"".join([record(body) for body in pack(encoded, BODY_BYTES_MAX)]))
+
+    def beat(self, now: Nanoseconds) -> None:
+        self._switchboard.expire(now)
+        for peer in list(self.peers.values()):
+            stream = peer.stream
+            if stream is None:
+                if len(self.peers) > PEERS_MAX and peer.calling is None:
+                    del self.peers[peer.name]
+            elif now - stream.heard_ns > 3 * self._heartbeat and not self._paused:
+                tell("silent", peer=peer.name)
+                stream.abort()
+                self.lost(peer, stream)
+            elif self._changing and now - peer.used > UNUSED:
+                stream.close()
+                self.lost(peer, stream)
+            elif now - stream.spoke_ns >= self._heartbeat:
+                stream.write(record(b""))
+
+    def heard_ns(self, peer: Process) -> Nanoseconds | None:
+        known = self.peers.get(peer)
+        if known is None:
+            return None
+        return known.heard if known.stream is None else known.stream.heard_ns
+
+    def connected(self) -> list[Process]:
+        return [name for name, peer in self.peers.items() if peer.stream is not None]
+
+    def forget(self, peer: Process) -> None:
+        known = self.peers.pop(peer, Peer(peer))
+        self._switchboard.gone[peer] = known.incarnation
+        self._switchboard.drop(known)
+        self._inlet.reassembly.forget(peer)
+
+    def buffered(self) -> int:
+        return max((_waiting(peer) for peer in self.peers.values()), default=0)
+
+    def pause(self) -> None:
+        self._paused = True
+        for peer in self.peers.values():
+            if peer.stream is not None:
+                peer.stream.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        for peer in self.peers.values():
+            if peer.stream is not None:
+                peer.stream.resume()
+
+    def bye(self) -> None:
+        for peer in self.peers.values():
+            if peer.stream is not None:
+                peer.stream.write(record(encode(Note(bye=True))))
+
+    async def close(self) -> None:
+        await self._switchboard.close()
+
+    # ---------------------------------------------------------------------------- for the switchboard
+
+    def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
+        incarnation = greeted.header.incarnation
+        if incarnation != peer.incarnation:
+            self._inlet.reassembly.forget(peer.name)
+            peer.incarnation = incarnation
+            self._above.met(peer.name, incarnation)
+        self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
+        peer.stream, peer.epoch, peer.used = stream, epoch, time.monotonic_ns()
+        stream.limit(self._config.queues.link_bytes // 2)
+        stream.on_drained = self._above.has_room
+        stream.on_lost = lambda: self.lost(peer, stream)
+        stream.on_data = self._taking(peer, stream, greeting)
+        if self._paused:
+            stream.pause()
+        queue, peer.queue, peer.queued = peer.queue, [], 0
+        stream.write(b"".join(queue))
+        tell("connected", level="debug", peer=peer.name, epoch=epoch)
+        if epoch > 1:
+            self._above.connected(peer.name)
+        # What came with the greeting, or right after it.
+        stream.on_data(b"")
+
+    def lost(self, peer: Peer, stream: Stream) -> None:
+        if peer.stream is not stream:
+            return
+        peer.heard, peer.stream, peer.told = stream.heard_ns, None, set()
+        tell("disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
+        self._above.lost(peer.name)
+        if not self._changing and peer.name in self.peers:
+            self._switchboard.call(peer)
+        self._above.has_room()
+
+    def given_up(self, peer: Peer) -> None:
+        """All that waits towards a peer is given up."""
+        peer.queue, peer.queued, peer.told = [], 0, set()
+        if peer.stream is not None:
+            stream = peer.stream
+            stream.abort()
+            self.lost(peer, stream)
+        else:
+            self._above.lost(peer.name)
+            self._above.has_room()
+
+    def failed(self, error: Exception) -> None:
+        self._above.failed(error)
+
+    # ------------------------------------------------------------------------------------- the parts
+
+    def _heard_of(self, name: Process) -> Peer | None:
+        """A peer of a changing group to whom nothing was said yet."""
+        if not self._changing or self._book.address(name) is None:
+            return None
+        peer = self.peers[name] = Peer(name)
+        return peer
+
+    def _write(self, peer: Peer, data: bytes) -> None:
+        if _waiting(peer) + len(data) > self._config.queues.link_bytes:
+            # It does not take what is said to it. Whoever sends again may lose it here as well as there;
+            # a link that loses a part of what was said on it is no link any more.
+            self.refused["slow peer"] += 1
+            if self._changing:
+                self.given_up(peer)
+        elif peer.stream is not None:
+            peer.stream.write(data)
+        else:
+            peer.queue.append(data)
+            peer.queued += len(data)
+            self._switchboard.call(peer)
+
+    def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
+        names = {name for frame in frames for name in self._book.named_in(frame)} - peer.told - {peer.name}
+        if names:
+            peer.told |= names
+            entries = tuple(entry for name in sorted(names) if (entry := self._book.entry(name)))
+            self._write(peer, record(encode(Note(book=entries))))
+
+    def _taking(self, peer: Peer, stream: Stream, greeting: Greeting) -> Callable[[bytes], None]:
+        """What takes the bytes of this stream. A refusal ends it: no correct peer is ever refused."""
+
+        def take(data: bytes) -> None:
+            try:
+                self._hear(peer, stream, greeting.bodies(data))
+            except Misbehaviour as error:
+                self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
+                stream.abort()
+                self.lost(peer, stream)
+            except Exception as error:
+                self._above.failed(error)
+
+        return take
+
+    def _hear(self, peer: Peer, stream: Stream, bodies: Sequence[bytes]) -> None:
+        now = time.monotonic_ns()
+        for body in bodies:
+            if not body or stream.lost:
+                continue
+            if is_note(body):
+                self._heed(peer, read_note(body))
+                continue
+            messages = self._inlet.body(peer.name, body, now)
+            if messages is None:
+                raise Misbehaviour(f"{peer.name} sent a body that no correct peer sends")
+            peer.used = now
+            if messages:
+                self._above.received(peer.name, messages)
+
+    def _heed(self, peer: Peer, note: Note) -> None:
+        self._book.learn(note.book)
+        if note.bye:
+            self._book.forget(peer.name, peer.incarnation)
+            self._above.said_bye(peer.name)
+
+
+def _waiting(peer: Peer) -> int:
+    """The bytes that wait towards a peer."""
+    return peer.queued if peer.stream is None else peer.stream.buffered

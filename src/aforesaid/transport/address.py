@@ -1,0 +1,44 @@
+"""Where a process can be reached: a host and a port, written `host:port`, or `[host]:port` for IPv6."""
+
+import asyncio
+import socket
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+from aforesaid.core import Misuse
+
+
+class Address(NamedTuple):
+    """A host, by name or number, and a port."""
+
+    host: str
+    port: int
+
+    @staticmethod
+    def parse(text: str) -> "Address":
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise Misuse(f"{text!r} is no address: host:port, with a port up to 65535")
+        return Address(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """True if nobody on another machine can be there, or listen."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    async def resolve(self, kind: socket.SocketKind) -> tuple[socket.AddressFamily, Any]:
+        """The family and the numeric address, as sockets want it."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(self.host, self.port, type=kind)
+        except OSError as error:
+            raise Misuse(f"cannot find {self}: {error.strerror}") from error
+        family, _, _, _, numeric = found[0]
+        return family, numeric

@@ -1,0 +1,145 @@
+"""Streams on asyncio: bytes in order between two addresses, until the connection is lost, and then no more.
+
+Of what was written to a lost connection, a prefix has arrived. Nobody here connects again: who it was that
+was lost, and whether to look for him, is for others.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aforesaid.core import Misuse
+from aforesaid.transport.address import Address
+
+HANDSHAKE_S = 5.0
+"""How long a connection, and TLS on it, may take to come about."""
+
+
+class Stream(asyncio.Protocol):
+    """One connection. `on_data(data)` and `on_lost()` are set by whoever uses it."""
+
+    def __init__(self, on_open: "Callable[[Stream], None] | None" = None) -> None:
+        self._on_open = on_open
+        self._transport: Any = None
+        self.on_data: Callable[[bytes], None] = _ignore
+        self.on_lost: Callable[[], None] = _ignore_nothing
+        self.on_drained: Callable[[], None] = _ignore_nothing
+        """Called when less than half of what `limit` allows is left to be written."""
+        self.heard_ns = self.spoke_ns = time.monotonic_ns()
+        """When bytes last came, and when some were last written."""
+        self.lost = False
+        """True once nothing more can be written, or will be handed over."""
+        self.open = True
+        """False once asyncio has done with it: all that was written is with the kernel."""
+
+    # ------------------------------------------------------------------------------------ for the user
+
+    @property
+    def ssl_object(self) -> ssl.SSLObject | None:
+        found: ssl.SSLObject | None = self._transport.get_extra_info("ssl_object")
+        return found
+
+    @property
+    def remote_host(self) -> str:
+        name = self._transport.get_extra_info("peername")
+        return str(name[0]) if name else "unknown"
+
+    @property
+    def buffered(self) -> int:
+        """How many written bytes the kernel has not taken yet."""
+        size: int = self._transport.get_write_buffer_size()
+        return size
+
+    def limit(self, high: int) -> None:
+        """How many bytes may wait before it is worth telling that they are gone."""
+        self._transport.set_write_buffer_limits(high=high, low=high // 2)
+
+    def write(self, data: bytes) -> None:
+        if not self.lost:
+            self.spoke_ns = time.monotonic_ns()
+            self._transport.write(data)
+
+    def pause(self) -> None:
+        """Take no more bytes for now: the other end's kernel, and then the other end, will feel it."""
+        if not self.lost:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if not self.lost:
+            self.heard_ns = time.monotonic_ns()
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """End the connection once what is written is sent. Nothing that comes is handed over any more."""
+        self._end()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self._end()
+        self._transport.abort()
+
+    def _end(self) -> None:
+        self.lost = True
+        self.on_data, self.on_lost, self.on_drained = _ignore, _ignore_nothing, _ignore_nothing
+
+    # ------------------------------------------------------------------------------------- for asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.heard_ns = time.monotonic_ns()
+        self.on_data(data)
+
+    def resume_writing(self) -> None:
+        self.on_drained()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.lost = True
+        self.open = False
+        self.on_lost()
+
+
+def _ignore(data: bytes) -> None:
+    """Nobody listens."""
+
+
+def _ignore_nothing() -> None:
+    """Nobody wants to know."""
+
+
+async def dial(address: Address, context: ssl.SSLContext | None) -> Stream:
+    """Connect; raises OSError (ssl.SSLError and TimeoutError are such)."""
+    loop = asyncio.get_running_loop()
+    secure: dict[str, Any] = (
+        {}
+        if context is None
+        else {"ssl": context, "server_hostname": "aforesaid", "ssl_handshake_timeout": HANDSHAKE_S}
+    )
+    async with asyncio.timeout(2 * HANDSHAKE_S):
+        _, stream = await loop.create_connection(Stream, address.host, address.port, **secure)
+    return stream
+
+
+async def listen(
+    address: Address, context: ssl.SSLContext | None, on_open: Callable[[Stream], None]
+) -> tuple[asyncio.Server, Address]:
+    """Take connections, each once its handshake is complete; also says at which port."""
+    loop = asyncio.get_running_loop()
+    secure: dict[str, Any] = {} if context is None else {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_S}
+    try:
+        server = await loop.create_server(
+            lambda: Stream(on_open), address.host, address.port, backlog=256, **secure
+        )
+    except OSError as error:
+        raise Misuse(f"cannot listen at {address}: {error.strerror or error}") from error
+    host, port = server.sockets[0].getsockname()[:2]
+    return server, Address(host, port)

@@ -1,0 +1,57 @@
+"""A changing group of nodes in one loop, whose members take whatever they hear."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aforesaid import Config, Node
+
+PRC = {"algorithm": "prc_spray", "transport": "tcp", "options": {"period_ms": 500, "handshake_ms": 2000}}
+
+
+class Crowd:
+    """Nodes come and go; each is joined through the oldest one."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.nodes: dict[str, Node] = {}
+        self._names: Iterator[str] = (f"p{number}" for number in range(10_000))
+        self._hearing: dict[str, asyncio.Task[None]] = {}
+
+    async def join(self) -> Node:
+        name = next(self._names)
+        facts: dict[str, Any] = {"name": name, "directory": str(self.root / name), **PRC}
+        if self.nodes:
+            facts["contact"] = str(next(iter(self.nodes.values())).address)
+        node = await Node(Config.of(facts)).__aenter__()
+        self.nodes[name] = node
+        self._hearing[name] = asyncio.create_task(self._hear(node))
+        return node
+
+    async def leave(self, node: Node) -> None:
+        del self.nodes[node.name]
+        await node.close(linger_s=2.0)
+        await self._hearing[node.name]
+
+    @property
+    def empty(self) -> bool:
+        """True if nobody holds anything for later."""
+        return not any(any(node.gauges().values()) for node in self.nodes.values())
+
+    async def _hear(self, node: Node) -> None:
+        async for _ in node:
+            pass
+
+
+@asynccontextmanager
+async def changing_group(root: Path, count: int) -> AsyncIterator[Crowd]:
+    crowd = Crowd(root)
+    for _ in range(count):
+        await crowd.join()
+    try:
+        yield crowd
+    finally:
+        # All at once: the last ones of a group that falls apart would look for it in vain.
+        await asyncio.gather(*(crowd.leave(node) for node in list(crowd.nodes.values())))

@@ -1,0 +1,120 @@
+"""What the tests of real nodes share: free ports, groups of nodes in one loop, and the verdict on a run."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aforesaid import Config, Message, Node
+from aforesaid.check import Report, check
+from aforesaid.node.ingest import ingest
+from aforesaid.trace import MemorySink, MemoryTrace
+
+PATIENCE_S = 20.0
+"""How long a test waits for what must happen: the machine may be busy."""
+
+
+def free_addresses(count: int) -> list[str]:
+    """Ports of loopback that are free for UDP and TCP just now."""
+    held: list[socket.socket] = []
+    found: list[str] = []
+    try:
+        while len(found) < count:
+            stream, datagram = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+            held += [stream, datagram]
+            stream.bind(("127.0.0.1", 0))
+            port = stream.getsockname()[1]
+            try:
+                datagram.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found.append(f"127.0.0.1:{port}")
+    finally:
+        for each in held:
+            each.close()
+    return found
+
+
+def group_configs(names: list[str], root: Path | None = None, **facts: Any) -> dict[str, Config]:
+    """The configurations of a fixed group; with a root, each has a directory of its own."""
+    addresses = dict(zip(names, free_addresses(len(names)), strict=True))
+    return {
+        name: Config.of(
+            {
+                "name": name,
+                "listen": addresses[name],
+                "peers": {peer: at for peer, at in addresses.items() if peer != name},
+                **({} if root is None else {"directory": str(root / name)}),
+                **facts,
+            }
+        )
+        for name in names
+    }
+
+
+@asynccontextmanager
+async def running(configs: dict[str, Config]) -> AsyncIterator[dict[str, Node]]:
+    """The nodes of a group in one loop."""
+    async with AsyncExitStack() as stack:
+        yield {name: await stack.enter_async_context(Node(config)) for name, config in configs.items()}
+
+
+async def take(node: Node, count: int) -> list[Message]:
+    """The next messages of a node."""
+
+    async def all_of_them() -> list[Message]:
+        return [await anext(node) for _ in range(count)]
+
+    return await asyncio.wait_for(all_of_them(), PATIENCE_S)
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for something that must come to be."""
+    for _ in range(round(PATIENCE_S / 0.01)):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{what}: not within {PATIENCE_S} s")
+
+
+def run(main: Awaitable[None]) -> None:
+    """Run a test's coroutine; nothing may be left in the loop afterwards."""
+
+    async def whole() -> None:
+        await main
+        await asyncio.sleep(0)
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert not left, left
+
+    asyncio.run(whole())
+
+
+def judged(root: Path) -> tuple[Report, MemoryTrace]:
+    """The verdict on what all nodes below a directory wrote down."""
+    sink = MemorySink()
+    ingest(root, sink, "nodes")
+    return check(sink.trace), sink.trace
+
+
+def complaints(report: Report) -> list[str]:
+    """What was required and not kept, in words."""
+    return [
+        f"{verdict.property} {verdict.value}: {[each.sentence for each in verdict.witnesses] or verdict.note}"
+        for verdict in report.required_verdicts()
+        if verdict.value != "kept"
+    ]
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "aforesaid.cli", *map(str, arguments)]
+
+
+def finished(*arguments: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """A command that ran to its end."""
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=60, check=False, **options
+    )

@@ -1,0 +1,31 @@
+"""The examples run as they are printed, and say what they promise to say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("chat", {"alice: Is it Friday?", "bob: Yes."}),
+        ("shopping_list", set()),
+        ("pipeline", {"auditor: 20 orders, each heard of as intake -> pricing -> shipping"}),
+    ],
+)
+def test_an_example(name: str, lines: set[str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    said = {line.strip() for line in ran.stdout.splitlines()}
+    assert lines <= said
+    if name == "shopping_list":
+        copies = {line.partition(": ")[2] for line in said}
+        assert len(said) == 3
+        assert len(copies) == 1, "every phone has the same list"
+        assert {"jam", "tea"} <= set(copies.pop().split(", "))

@@ -1,0 +1,227 @@
+"""Whatever strangers send to a live node is refused and counted, delivers nothing, and costs no memory."""
+
+import asyncio
+import os
+import random
+import socket
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from net_stage import free_addresses, group_configs, run, running, take, until
+
+from aforesaid import Config, Node
+from aforesaid.node import switchboard
+from aforesaid.security.datagrams import KeyRing, Sealer
+from aforesaid.security.keyfiles import write_cluster_key
+from aforesaid.security.keys import make_cluster_key
+from aforesaid.transport.address import Address
+from aforesaid.wire import Codec, cluster_id, pack, shapes_of
+from aforesaid.wire.packet import Clear, Header
+
+HOSTILE = 100_000
+BATCH = 60
+ALGORITHM = "hybrid_multicast_sps"
+
+
+class Stranger:
+    """A socket at the address of a peer: hears what the node says to that peer, and says what it likes."""
+
+    def __init__(self, mine: str, node: str) -> None:
+        self.socket = socket.socket(type=socket.SOCK_DGRAM)
+        self.socket.bind(Address.parse(mine))
+        self.socket.setblocking(False)
+        self.node = Address.parse(node)
+
+    def overheard(self) -> list[bytes]:
+        heard = []
+        while True:
+            try:
+                heard.append(self.socket.recv(65536))
+            except BlockingIOError:
+                return heard
+
+    def say(self, data: bytes) -> None:
+        self.socket.sendto(data, self.node)
+
+
+def mutant(data: bytes, chance: random.Random) -> bytes:
+    """A datagram with something wrong."""
+    changed = bytearray(data)
+    match chance.randrange(5):
+        case 0:
+            changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+        case 1:
+            del changed[chance.randrange(len(changed)) :]
+        case 2:
+            changed += chance.randbytes(chance.randrange(1, 50))
+        case 3:
+            return chance.randbytes(chance.randrange(0, 1500))
+        case 4:
+            at = chance.randrange(len(changed))
+            changed[at : at + 4] = chance.randbytes(4)
+    return bytes(changed)
+
+
+async def bombard(node: Node, stranger: Stranger, samples: list[bytes], valid: set[bytes]) -> None:
+    """So many hostile datagrams, as fast as the node takes them."""
+    chance, sent = random.Random(8), 0
+    before = sum(node.refused.values())
+    while (refused := sum(node.refused.values()) - before) < HOSTILE:
+        assert sent < 2 * HOSTILE, f"{refused} of {sent} were refused"
+        for _ in range(BATCH):
+            data = mutant(chance.choice(samples), chance)
+            if data not in valid:
+                stranger.say(data)
+                sent += 1
+        stranger.overheard()
+        await asyncio.sleep(0)
+
+
+def sealed_by_a_stranger(cluster: bytes) -> list[bytes]:
+    sealer = Sealer(KeyRing(make_cluster_key()), Header(cluster, "bob", 2**60))
+    return [sealer.greet(), sealer.seal(b"\x91\xc4\x01x", os.urandom(8))]
+
+
+def test_hostile_datagrams_into_a_sealed_node(tmp_path: Path) -> None:
+    async def main() -> None:
+        key = write_cluster_key(tmp_path / "key")
+        configs = group_configs(["alice", "bob", "carol"], security={"cluster_key": str(tmp_path / "key")})
+        stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
+        async with running({name: configs[name] for name in ("alice", "carol")}) as nodes:
+            alice = nodes["alice"]
+            # What a member once said, and what this node says itself: to be replayed and reflected.
+            member = Sealer(KeyRing(key), Header(cluster_id("aforesaid", ALGORITHM), "bob", 1))
+            greeting = member.greet()
+            stranger.say(greeting)
+            await until(lambda: alice.peers["bob"] == "connected", "a member is heard")
+            samples = [
+                greeting,
+                *stranger.overheard(),
+                *sealed_by_a_stranger(cluster_id("aforesaid", ALGORITHM)),
+            ]
+            tracemalloc.start()
+            await bombard(alice, stranger, samples[:1] * 3 + samples, set())
+            size, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert size < 2**20, f"{size} bytes were kept"
+            assert {"forged", "truncated", "not ours", "version", "cluster", "key"} <= set(alice.refused)
+            for again in (greeting, greeting):
+                stranger.say(again)
+            await until(lambda: alice.refused.get("replayed", 0) > 1, "replays are refused")
+            assert alice.gauges()["inbox_messages"] == 0
+            await nodes["carol"].send({"alice"}, b"still there?")
+            assert [message.payload for message in await take(alice, 1)] == [b"still there?"]
+        stranger.socket.close()
+
+    run(main())
+
+
+def test_hostile_frames_in_valid_packets() -> None:
+    """In the clear, from a known name: the frames themselves are wrong."""
+
+    async def main() -> None:
+        configs = group_configs(["alice", "bob"], linger_s=0)
+        stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
+        clear = Clear(Header(cluster_id("aforesaid", ALGORITHM), "bob", 1))
+        codec = Codec(shapes_of(ALGORITHM, ("alice", "bob")))
+        chance = random.Random(3)
+        async with Node(configs["alice"]) as alice:
+            for _ in range(5_000):
+                frame = chance.randbytes(chance.randrange(1, 40))
+                stranger.say(clear.seal(pack([frame], 1300)[0]))
+                if chance.random() < 0.05:
+                    await asyncio.sleep(0)
+            await until(lambda: alice.refused.get("frame shape", 0) > 50, "bad shapes are refused")
+            assert alice.refused["frame tag"] > 50
+            assert alice.gauges()["inbox_messages"] == 0
+            assert codec.frame_bytes_max
+        stranger.socket.close()
+
+    run(main())
+
+
+def test_the_old_incarnation_and_the_restarted_one_are_refused() -> None:
+    async def main() -> None:
+        configs = group_configs(["alice", "bob"], linger_s=0)
+        stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
+        async with Node(configs["alice"]) as alice:
+            for incarnation in (5, 4, 6):
+                stranger.say(Clear(Header(cluster_id("aforesaid", ALGORITHM), "bob", incarnation)).seal(b""))
+            await until(lambda: alice.refused.get("incarnation", 0) == 2, "only the first one counts")
+            stranger.say(Clear(Header(cluster_id("aforesaid", ALGORITHM), "dave", 5)).seal(b""))
+            await until(lambda: alice.refused.get("stranger", 0) == 1, "and only members")
+            alice.evict("bob")
+            stranger.say(Clear(Header(cluster_id("aforesaid", ALGORITHM), "bob", 5)).seal(b""))
+            await until(lambda: alice.refused.get("evicted", 0) == 1, "and nobody who was evicted")
+        stranger.socket.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switchboard, "HELLO_S", 0.3)
+
+    async def main() -> None:
+        facts = {"transport": "tcp", "heartbeat_s": 0.1}
+        if secured:
+            write_cluster_key(tmp_path / "key")
+            facts["security"] = {"cluster_key": str(tmp_path / "key")}
+        chance = random.Random(5)
+        async with running(group_configs(["alice", "bob"], **facts)) as nodes:
+            alice = nodes["alice"]
+            address = Address.parse(alice.config.listen)
+            header = Header(cluster_id("aforesaid", ALGORITHM), "bob", 2**60).encode()
+            for turn in range(60):
+                _, writer = await asyncio.open_connection(*address)
+                writer.write(
+                    [chance.randbytes(300), header + chance.randbytes(200), header + b"\xff" * 8][turn % 3]
+                )
+                writer.close()
+            silent = [await asyncio.open_connection(*address) for _ in range(5)]
+            await nodes["bob"].send({"alice"}, b"still there?")
+            assert [message.payload for message in await take(alice, 1)] == [b"still there?"]
+            for reader, writer in silent if not secured else []:
+                assert await asyncio.wait_for(reader.read(), 5) == b""
+                writer.close()
+            if not secured:
+                assert alice.refused["hello too late"] == 5
+                assert alice.refused["not ours"] > 10
+                assert alice.refused["hello"] > 10
+            for _, writer in silent:
+                writer.close()
+            assert alice.gauges()["inbox_messages"] == 0
+
+    run(main())
+
+
+def test_nobody_takes_the_name_of_another_with_certificates(tmp_path: Path) -> None:
+    from aforesaid.security.keyfiles import write_authority, write_nodes
+
+    async def main() -> None:
+        write_authority(tmp_path)
+        write_nodes(tmp_path, ["alice", "bob", "mallory"])
+        for suffix in ("pem", "key"):
+            (tmp_path / f"mallory.{suffix}").rename(tmp_path / f"spare.{suffix}")
+        configs = group_configs(
+            ["alice", "bob"], transport="tcp", security={"certificates": str(tmp_path)}, linger_s=0
+        )
+        async with Node(configs["alice"]) as alice:
+            for suffix in ("pem", "key"):
+                (tmp_path / f"spare.{suffix}").replace(tmp_path / f"bob.{suffix}")
+            async with Node(configs["bob"]) as mallory:
+                await mallory.send({"alice"}, b"I am bob")
+                await until(lambda: alice.refused.get("certificate name", 0) > 0, "the name is not his")
+                assert alice.peers == {"bob": "silent"}
+
+    run(main())
+
+
+def test_plain_text_is_for_loopback() -> None:
+    (free,) = free_addresses(1)
+    for listen, peer in (("0.0.0.0:1", "127.0.0.1:1"), (free, "192.0.2.1:7000"), (free, "example.org:7000")):
+        facts = {"name": "alice", "listen": listen, "peers": {"bob": peer}}
+        with pytest.raises(Exception, match="allow_plaintext_on_the_network_which_anyone_can_read_and_forge"):
+            Config.of(facts)
+        Config.of({**facts, "allow_plaintext_on_the_network_which_anyone_can_read_and_forge": True})

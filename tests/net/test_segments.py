@@ -1,0 +1,164 @@
+"""Trace segments: rotated, readable whatever killed their writer, and merged into a trace that is judged."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from net_stage import complaints, judged
+
+from aforesaid import Misuse
+from aforesaid.node.incarnations import next_incarnation
+from aforesaid.node.segments import Event, Origin, SegmentWriter, find_segments, read_segment
+
+GROUP = ("a", "b", "c")
+
+
+def written(root: Path, name: str, events: list[Event], bytes_max: int = 2**20, **facts: Any) -> list[Path]:
+    given = {
+        "name": name,
+        "incarnation": 7,
+        "algorithm": "hybrid_multicast_sps",
+        "cluster": "test",
+        "group": GROUP,
+        "joined": False,
+        "began_ns": 1,
+        "segment": 1,
+        "code_version": "0",
+        **facts,
+    }
+    writer = SegmentWriter(root / name, Origin(**given), bytes_max)
+    for event in events:
+        writer.add(event)
+        writer.write()
+    writer.close()
+    return find_segments(root / name)
+
+
+def met(*names: str) -> list[Event]:
+    return [("p", name, 7) for name in names]
+
+
+END: list[Event] = [("e", 99, "closed", True)]
+
+
+def a_story(root: Path, at_c: list[Event]) -> None:
+    """a asks b and c; b, having heard it, answers c."""
+    written(root, "a", [*met("b", "c"), ("s", 1, 10, ("b", "c")), *END])
+    written(root, "b", [*met("a", "c"), ("d", "a", 7, 1, 12), ("s", 1, 13, ("c",)), *END])
+    written(root, "c", [*met("a", "b"), *at_c, *END])
+
+
+def test_the_right_order_is_kept_and_the_wrong_one_is_found(tmp_path: Path) -> None:
+    question, answer = ("d", "a", 7, 1, 20), ("d", "b", 7, 1, 21)
+    a_story(tmp_path / "right", [question, answer])
+    report, trace = judged(tmp_path / "right")
+    assert not complaints(report)
+    assert trace.messages.after[1].tolist() == [0], "the merge tells the tracer who knew what"
+    assert trace.processes.incarnation.tolist() == [0, 0, 0]
+
+    a_story(tmp_path / "wrong", [answer, question])
+    report, _ = judged(tmp_path / "wrong")
+    assert report.verdicts["causal"].value == "violated"
+
+    a_story(tmp_path / "lost", [question])
+    report, _ = judged(tmp_path / "lost")
+    assert report.verdicts["validity"].value == "violated"
+
+    a_story(tmp_path / "twice", [question, answer, question])
+    report, _ = judged(tmp_path / "twice")
+    assert report.verdicts["no_duplicate"].value == "violated"
+
+    a_story(tmp_path / "invented", [question, answer, ("d", "a", 7, 2, 30)])
+    report, _ = judged(tmp_path / "invented")
+    assert report.verdicts["no_creation"].value == "violated"
+
+
+def test_the_order_of_files_does_not_matter(tmp_path: Path) -> None:
+    """c asks, b answers, a hears: whoever is read first has to wait for the others."""
+    written(tmp_path, "a", [*met("b", "c"), ("d", "c", 7, 1, 20), ("d", "b", 7, 1, 21), *END])
+    written(tmp_path, "b", [*met("a", "c"), ("d", "c", 7, 1, 12), ("s", 1, 13, ("a",)), *END])
+    written(tmp_path, "c", [*met("a", "b"), ("s", 1, 10, ("a", "b")), *END])
+    report, trace = judged(tmp_path)
+    assert not complaints(report)
+    assert len(trace.messages) == 2
+
+
+def test_clocks_are_not_trusted_for_the_order(tmp_path: Path) -> None:
+    """Every clock is wrong by as much as it likes."""
+    a_story(tmp_path, [("d", "a", 7, 1, 1), ("d", "b", 7, 1, 0)])
+    assert not complaints(judged(tmp_path)[0])
+
+
+def test_segments_are_rotated_and_read_as_one(tmp_path: Path) -> None:
+    events: list[Event] = [("s", number, number, ("b",)) for number in range(1, 201)]
+    paths = written(tmp_path, "a", events, bytes_max=1024)
+    assert len(paths) > 3
+    assert [event for path in paths for event in read_segment(path)[1]] == [
+        ("s", number, number, ["b"]) for number in range(1, 201)
+    ]
+    paths[1].unlink()
+    with pytest.raises(Misuse, match=r"is segment 3, but 2 is missing"):
+        judged(tmp_path)
+
+
+def test_a_segment_cut_anywhere_or_damaged_at_its_end_gives_a_prefix(tmp_path: Path) -> None:
+    events: list[Event] = [("s", number, number, ("b",)) for number in range(1, 11)]
+    (path,) = written(tmp_path, "a", events)
+    whole, plain = path.read_bytes(), [("s", number, number, ["b"]) for number in range(1, 11)]
+    lengths = set()
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        origin, found = read_segment(path)
+        read = list(found)
+        assert read == plain[: len(read)]
+        assert origin is not None or not read
+        lengths.add(len(read))
+    assert lengths == set(range(11))
+    chance = random.Random(1)
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole) - 40, len(whole))] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(damaged))
+        read = list(read_segment(path)[1])
+        assert read == plain[: len(read)]
+        assert len(read) < 10
+
+
+def test_how_nodes_ended_is_told_by_their_logs_and_the_others(tmp_path: Path) -> None:
+    written(tmp_path, "a", [*met("b", "c"), ("x", "c", 30, "evicted", 1), ("x", "b", 98, "left", 0), *END])
+    written(tmp_path, "b", [*met("a", "c"), ("x", "c", 31, "evicted", 0), *END])
+    written(tmp_path, "c", met("a", "b"))
+    _, trace = judged(tmp_path)
+    assert trace.processes.fate == ["alive", "alive", "evicted"]
+    assert trace.processes.complete.tolist() == [True, True, False]
+
+    early = tmp_path / "early"
+    written(early, "a", [*met("b"), ("x", "b", 30, "left", 0), ("s", 1, 40, ("b",)), *END])
+    written(early, "b", [*met("a"), *END])
+    assert judged(early)[1].processes.fate == ["alive", "left"], "a went on speaking after b had left"
+
+    owed = tmp_path / "owed"
+    written(owed, "a", [*met("b"), ("s", 1, 20, ("b",)), ("x", "b", 30, "left", 1), *END])
+    written(owed, "b", [*met("a"), *END])
+    assert judged(owed)[1].processes.fate == ["alive", "left"], "b left before it had all that was said"
+
+
+def test_segments_of_several_clusters_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match="no trace segments"):
+        judged(tmp_path)
+    written(tmp_path, "a", END)
+    written(tmp_path, "b", END, cluster="other")
+    with pytest.raises(Misuse, match=r"several clusters: other \(hybrid_multicast_sps\), test"):
+        judged(tmp_path)
+
+
+def test_every_start_is_a_new_incarnation(tmp_path: Path) -> None:
+    first = next_incarnation(str(tmp_path))
+    second = next_incarnation(str(tmp_path))
+    (tmp_path / "incarnation").write_text(f"{10**15}\n")
+    assert first < second < 10**15 < next_incarnation(str(tmp_path)) == 10**15 + 1
+    assert next_incarnation(None, last=10**15) == 10**15 + 1
+    (tmp_path / "incarnation").write_text("x")
+    with pytest.raises(Misuse, match="holds no number"):
+        next_incarnation(str(tmp_path))
