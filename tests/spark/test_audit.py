@@ -100,17 +100,6 @@ def test_agrees_with_plain_sql(
         assert pairs, name
 
 
-def test_refuses_a_table_of_messages_that_no_worker_may_hold(
-    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
-) -> None:
-    root, _ = spoiled
-    options = replace(SLICED, messages_max=350)
-    values = {outcome.run: outcome for outcome in audit(spark, root, options, tmp_path).outcomes}
-    assert {run for run, outcome in values.items() if outcome.report is None} == {"faulty", "lying"}
-    assert "messages are more than the 350 that a worker may hold" in values["faulty"].refusal
-    assert sum(values["faulty"].refused.values()) == sum(values["faulty"].rows.values()) > 0
-
-
 def as_others_write(root: Path, target: Path, names: dict[str, str]) -> Path:
     """Runs as tables over all of them: rows in no order, several files, the run in a column."""
     random = np.random.default_rng(1)

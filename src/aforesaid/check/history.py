@@ -9,13 +9,13 @@ too, else what seems missing may have been lost; of a process whose fate is unkn
 that left, crashed or were evicted are owed nothing.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memory
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
-from aforesaid.trace.model import Bools, Int64s, Messages, Processes
-
-Indices = Int64s
-"""Indices into tables: NumPy gathers with its pointer-sized integers, and would copy any other kind first."""
+from aforesaid.trace.model import Bools, Messages, Processes
 
 
 class MalformedTrace(ValueError):
@@ -25,29 +25,27 @@ class MalformedTrace(ValueError):
 class History:
     """One trace's tables, with each origin's messages in order and each process's addressed messages."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, room: Room = in_memory) -> None:
         messages, processes = trace.messages, trace.processes
-        self.trace = trace
         self.run, self.messages, self.processes = trace.run, messages, processes
+        self.stabilities = trace.stabilities
         self.message_count, self.process_count = len(messages), len(processes)
         _refuse_ragged(messages, processes)
         _refuse_strangers(messages, processes)
         self.origin = messages.origin
         self.number = messages.number
         self.sent_after = messages.sent_after
-        self.sent: Bools = messages.sent_after != NEVER_SENT
+        self.sent: Bools = room(self.message_count, np.bool_)
+        np.not_equal(messages.sent_after, NEVER_SENT, out=self.sent)
         self.all_sent = bool(self.sent.all())
         self.correct = [fate == "alive" for fate in processes.fate]
-        self.line = self._line()
-        """Every message sent, by origin and then by number."""
-        self.line_starts: Indices = np.searchsorted(
-            self.origin[self.line], np.arange(self.process_count + 1)
-        ).astype(np.int64)
+        self.line, self.line_starts = grouped(self._sends, self.process_count, room)
+        """Every message sent, by origin and then by number; where each origin's start."""
         self._refuse_disorder()
-        self.lost = self._lost()
+        self.lost = self._lost(room)
         self.to_all = messages.to_all
         self.all_to_all = bool(messages.to_all.all())
-        self._addressed, self._addressed_starts = self._addressed_by_process()
+        self._addressed, self._addressed_starts = grouped(self._addressees, self.process_count, room)
 
     def own(self, process: int) -> Indices:
         """The messages a process sent, in the order it sent them."""
@@ -70,7 +68,7 @@ class History:
         return self.processes.label(process)
 
     def message_label(self, message: int) -> str:
-        return label_of_message(self.trace, message)
+        return label_of_message(self, message)
 
     def origin_label(self, message: int) -> str:
         return self.process_label(int(self.origin[message]))
@@ -84,46 +82,52 @@ class History:
                 f"but the log of {self.process_label(process)} ends at {deliveries}"
             )
 
-    def _line(self) -> Indices:
-        sent = np.flatnonzero(self.sent)
-        return sent[np.argsort(self.origin[sent], kind="stable")]
+    def _sends(self) -> Iterator[tuple[Keys, Indices]]:
+        """The origin of each message sent, and the message."""
+        for block in blocks(self.message_count):
+            sent = np.flatnonzero(self.sent[block]) + block.start
+            yield self.origin[sent], sent
+
+    def _addressees(self) -> Iterator[tuple[Keys, Indices]]:
+        """The process and the message of each place in an audience."""
+        audience = self.messages.audience
+        for block in blocks(len(audience.values)):
+            places = np.arange(block.start, block.stop)
+            yield audience.values[block], np.searchsorted(audience.offsets, places, "right") - 1
 
     def _refuse_disorder(self) -> None:
-        origin, number = self.origin[self.line], self.number[self.line]
-        expected = np.arange(1, len(self.line) + 1) - self.line_starts[origin]
-        wrong = np.flatnonzero(number != expected)
-        if len(wrong):
-            place = wrong[0]
-            raise MalformedTrace(
-                f"{self.message_label(int(self.line[place]))} stands where message {expected[place]} of "
-                f"{self.process_label(int(origin[place]))} should be"
-            )
-        sent_after = self.sent_after[self.line]
-        wrong = np.flatnonzero((sent_after[1:] < sent_after[:-1]) & (origin[1:] == origin[:-1]))
-        if len(wrong):
-            earlier, later = (int(self.line[wrong[0] + step]) for step in (0, 1))
-            raise MalformedTrace(
-                f"sent_after falls from {self.sent_after[earlier]} for {self.message_label(earlier)} to "
-                f"{self.sent_after[later]} for {self.message_label(later)}"
-            )
+        for block in blocks(len(self.line)):
+            line = self.line[block]
+            origin = self.origin[line]
+            expected = np.arange(block.start + 1, block.stop + 1) - self.line_starts[origin]
+            wrong = np.flatnonzero(self.number[line] != expected)
+            if len(wrong):
+                place = wrong[0]
+                raise MalformedTrace(
+                    f"{self.message_label(int(line[place]))} stands where message {expected[place]} of "
+                    f"{self.process_label(int(origin[place]))} should be"
+                )
+        for block in blocks(len(self.line), start=1):
+            line = self.line[block.start - 1 : block.stop]
+            origin, sent_after = self.origin[line], self.sent_after[line]
+            wrong = np.flatnonzero((sent_after[1:] < sent_after[:-1]) & (origin[1:] == origin[:-1]))
+            if len(wrong):
+                earlier, later = (int(line[wrong[0] + step]) for step in (0, 1))
+                raise MalformedTrace(
+                    f"sent_after falls from {self.sent_after[earlier]} for {self.message_label(earlier)} to "
+                    f"{self.sent_after[later]} for {self.message_label(later)}"
+                )
 
-    def _lost(self) -> Bools:
-        lost = np.zeros(self.message_count, np.bool_)
+    def _lost(self, room: Room) -> Bools:
+        lost: Bools = room(self.message_count, np.bool_)
+        lost.fill(False)
         if not self.all_sent:
             complete = self.processes.complete
             # An origin that is not in the table may be one whose whole log was lost, if any log was.
             by_origin = np.append(~complete, not complete.all())
-            lost = ~self.sent & by_origin[self.origin]
+            for block in blocks(self.message_count):
+                lost[block] = ~self.sent[block] & by_origin[self.origin[block]]
         return lost
-
-    def _addressed_by_process(self) -> tuple[Indices, Indices]:
-        if self.all_to_all:
-            return np.empty(0, np.int64), np.zeros(self.process_count + 1, np.int64)
-        audience = self.messages.audience
-        message = np.repeat(np.arange(self.message_count), audience.lengths)
-        by_process = np.argsort(audience.values, kind="stable")
-        starts = np.searchsorted(audience.values[by_process], np.arange(self.process_count + 1))
-        return message[by_process], starts.astype(np.int64)
 
 
 def _refuse_ragged(messages: Messages, processes: Processes) -> None:
@@ -160,6 +164,9 @@ def _refuse_strangers(messages: Messages, processes: Processes) -> None:
         raise MalformedTrace(f"a message's origin is not among the {process_count} processes")
     if messages.sent_after.min() < NEVER_SENT:
         raise MalformedTrace(f"sent_after of a message is {messages.sent_after.min()}")
-    orphans = np.flatnonzero((messages.origin < 0) & (messages.sent_after != NEVER_SENT))
-    if len(orphans):
-        raise MalformedTrace(f"message {orphans[0]} was sent, but by no process of the trace")
+    for block in blocks(count):
+        orphans = np.flatnonzero((messages.origin[block] < 0) & (messages.sent_after[block] != NEVER_SENT))
+        if len(orphans):
+            raise MalformedTrace(
+                f"message {block.start + orphans[0]} was sent, but by no process of the trace"
+            )

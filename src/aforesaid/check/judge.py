@@ -87,8 +87,8 @@ def _in_proven_order(reader: Reader, first: Reading, gather: Gather) -> tuple[Re
     if recorded.false_edges:
         trial = replace(trial, false_edges=tuple(recorded.false_edges))
         recorded = _gathered(reader, trial, gather).recorded
-    order, suspects = recorded.corrected(), recorded.missing()
-    if suspects is not None and not order.cyclic:
+    suspects = recorded.missing()
+    if suspects is not None and not recorded.corrected().cyclic:
         recorded = _gathered(reader, replace(trial, suspects=suspects), gather).recorded
     if recorded.corrected() is watch.case.order:
         return recorded, watch, first

@@ -12,59 +12,124 @@ on purpose: causal chains are long and thin, and an array operation per level wo
 `Exemption` is what the order says about joiners: everything at or before its base is not owed to a joiner.
 """
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from aforesaid.check.history import History, Indices
+from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memory, starts_of
+from aforesaid.check.history import History
 from aforesaid.trace.model import Bools
+
+
+class Edges(NamedTuple):
+    """A few edges, by child: small enough to travel."""
+
+    parent: Indices
+    child: Indices
+
+    @staticmethod
+    def of(pairs: Sequence[tuple[int, int]]) -> "Edges":
+        parent, child = np.array(pairs, np.int64).reshape(-1, 2).T
+        by_child = np.argsort(child, kind="stable")
+        return Edges(parent[by_child], child[by_child])
 
 
 class Order:
     """Edges that generate happens-before."""
 
-    def __init__(self, message_count: int, parent: Indices, child: Indices) -> None:
+    def __init__(
+        self,
+        message_count: int,
+        parent: Indices,
+        child: Indices,
+        starts: Indices | None = None,
+        room: Room = in_memory,
+    ) -> None:
+        """Edges by child; `starts`, if it is known, is where those of each child start."""
         self.message_count = message_count
         self.parent, self.child = parent, child
-        self.lengths: Indices = np.bincount(child, minlength=message_count)
-        self.starts: Indices = np.concatenate(([0], np.cumsum(self.lengths)))
-        self.forward = bool((parent < child).all())
-
-    def __reduce__(self) -> tuple[type["Order"], tuple[int, Indices, Indices]]:
-        """Its edges are all that has to travel."""
-        return Order, (self.message_count, self.parent, self.child)
+        if starts is None:
+            starts = starts_of((child[block] for block in blocks(len(child))), message_count, room)
+        self.starts = starts
+        self.forward = all(bool((parent[block] < child[block]).all()) for block in blocks(len(parent)))
+        self._room = room
 
     @staticmethod
-    def recorded(history: History) -> "Order":
+    def recorded(history: History, room: Room = in_memory) -> "Order":
         """The edges that the tracer recorded, but for those of messages that nobody sent."""
         after = history.messages.after
-        parent = after.values.astype(np.int64)
-        child = np.repeat(np.arange(history.message_count), after.lengths)
-        if not history.all_sent:
-            sent = history.sent[child]
-            parent, child = parent[sent], child[sent]
-        return Order(history.message_count, parent, child)
+        count = len(after.values)
+        parent, child = room(count, np.int64), room(count, np.int64)
+        kept = 0
+        for block in blocks(history.message_count):
+            offsets = after.offsets[block.start : block.stop + 1]
+            of_edges = np.repeat(np.arange(block.start, block.stop), np.diff(offsets))
+            earlier = after.values[offsets[0] : offsets[-1]]
+            if not history.all_sent:
+                sent = history.sent[of_edges]
+                earlier, of_edges = earlier[sent], of_edges[sent]
+            rows = slice(kept, kept + len(of_edges))
+            parent[rows], child[rows] = earlier, of_edges
+            kept = rows.stop
+        starts = after.offsets if history.all_sent else None
+        return Order(history.message_count, parent[:kept], child[:kept], starts, room)
 
-    def without(self, edges: Sequence[int]) -> "Order":
-        return Order(self.message_count, np.delete(self.parent, edges), np.delete(self.child, edges))
-
-    def with_edges(self, parent: Indices, child: Indices) -> "Order":
-        parent, child = np.concatenate((self.parent, parent)), np.concatenate((self.child, child))
-        by_child = np.argsort(child, kind="stable")
-        return Order(self.message_count, parent[by_child], child[by_child])
+    def corrected(
+        self, false_edges: Sequence[int], missing: Edges | None = None, room: Room = in_memory
+    ) -> "Order":
+        """The order without some edges, by their places, and with others; the same object if none."""
+        if not false_edges and missing is None:
+            return self
+        false = np.sort(np.array(false_edges, np.int64))
+        more = missing or Edges.of([])
+        count = len(self.parent) - len(false) + len(more.parent)
+        parent, child = room(count, np.int64), room(count, np.int64)
+        kept = 0
+        for block in blocks(self.message_count):
+            old = slice(int(self.starts[block.start]), int(self.starts[block.stop]))
+            new = slice(*np.searchsorted(more.child, (block.start, block.stop)))
+            here = false[slice(*np.searchsorted(false, (old.start, old.stop)))] - old.start
+            of_edges = np.concatenate((np.delete(self.child[old], here), more.child[new]))
+            earlier = np.concatenate((np.delete(self.parent[old], here), more.parent[new]))
+            by_child = np.argsort(of_edges, kind="stable")
+            rows = slice(kept, kept + len(by_child))
+            parent[rows], child[rows] = earlier[by_child], of_edges[by_child]
+            kept = rows.stop
+        return Order(self.message_count, parent, child, room=room)
 
     def before(self, message: int) -> Indices:
         """The predecessors that have an edge to a message."""
         return self.parent[self.starts[message] : self.starts[message + 1]]
 
+    def edges_to(self, messages: Indices) -> tuple[Indices, Indices]:
+        """The edges to some messages, one message after the other; how many each has."""
+        first = self.starts[messages]
+        lengths = self.starts[messages + 1] - first
+        return spread(first, lengths), lengths
+
     @cached_property
     def children(self) -> tuple[Indices, Indices]:
         """The edges' later ends by earlier end: (children, where each message's children start)."""
-        by_parent = np.argsort(self.parent, kind="stable")
-        counts = np.bincount(self.parent, minlength=self.message_count)
-        return self.child[by_parent], np.concatenate(([0], np.cumsum(counts)))
+        return grouped(self._by_parent, self.message_count, self._room)
+
+    def _by_parent(self) -> Iterator[tuple[Keys, Indices]]:
+        return ((self.parent[block], self.child[block]) for block in blocks(len(self.parent)))
+
+    @cached_property
+    def first_child(self) -> Indices:
+        """The first message that names each one as predecessor; none if it is past the end of the table."""
+        children, starts = self.children
+        first = self._room(self.message_count, np.int64)
+        for block in blocks(self.message_count):
+            bounds = starts[block.start : block.stop + 1]
+            some = bounds[:-1] < bounds[1:]
+            first[block] = self.message_count
+            first[block][some] = children[bounds[:-1][some]]
+        return first
 
     @cached_property
     def topological(self) -> Sequence[int]:
@@ -72,7 +137,7 @@ class Order:
         if self.forward:
             return range(self.message_count)
         children, child_starts = (column.tolist() for column in self.children)
-        waiting_for = self.lengths.tolist()
+        waiting_for = np.diff(self.starts).tolist()
         ready = [message for message, count in enumerate(waiting_for) if count == 0]
         for message in ready:  # grows as it is read
             for child in children[child_starts[message] : child_starts[message + 1]]:
@@ -88,35 +153,43 @@ class Order:
     @cached_property
     def levels(self) -> Indices:
         """The length of the longest chain that ends in each message. Only where there is no cycle."""
-        parent, starts = self.parent.tolist(), self.starts.tolist()
-        level = [0] * self.message_count
-        for message in self.topological:
-            before = parent[starts[message] : starts[message + 1]]
+        level = array("q", bytes(8 * self.message_count))
+        for message, before in self._with_parents(self.topological):
             if before:
                 level[message] = 1 + max([level[earlier] for earlier in before])
-        return np.array(level, np.int64)
+        return np.frombuffer(level, np.int64)
 
     def pasts(self, tops: Sequence[Sequence[int]]) -> npt.NDArray[np.uint64]:
         """Up to 64 causal pasts at once: bit i of a message is set if it is at or before one of tops[i]."""
-        bits = [0] * self.message_count
+        bits = array("Q", bytes(8 * self.message_count))
         for bit, messages in enumerate(tops):
             for message in messages:
                 bits[message] |= 1 << bit
-        parent, starts = self.parent.tolist(), self.starts.tolist()
         # One sweep from last to first is enough unless there is a cycle.
         cyclic = self.cyclic
         newest_first = range(self.message_count)[::-1] if cyclic else self.topological[::-1]
         changed = True
         while changed:
             changed = False
-            for message in newest_first:
+            for message, before in self._with_parents(newest_first):
                 inherited = bits[message]
                 if inherited:
-                    for earlier in parent[starts[message] : starts[message + 1]]:
+                    for earlier in before:
                         if inherited & ~bits[earlier]:
                             bits[earlier] |= inherited
                             changed = cyclic
-        return np.array(bits, np.uint64)
+        return np.frombuffer(bits, np.uint64)
+
+    def _with_parents(self, messages: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+        """Messages in an order given, each with its predecessors."""
+        for block in blocks(len(messages)):
+            some = np.array(messages[block], np.int64)
+            edges, lengths = self.edges_to(some)
+            parent = self.parent[edges].tolist()
+            stop = 0
+            for message, length in zip(some.tolist(), lengths.tolist(), strict=True):
+                start, stop = stop, stop + length
+                yield message, parent[start:stop]
 
 
 class Exemption:

@@ -12,8 +12,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from aforesaid.check.blocks import Room, in_memory
 from aforesaid.check.history import History, MalformedTrace
-from aforesaid.check.order import Exemption, Order
+from aforesaid.check.order import Edges, Exemption, Order
 from aforesaid.check.rules import (
     Agreement,
     Audience,
@@ -68,9 +69,9 @@ class Reading:
     """Whether the recorded predecessors are compared with the logs."""
     false_edges: tuple[int, ...] = ()
     """Recorded edges that the logs disprove."""
-    suspects: Order | None = None
+    suspects: Edges | None = None
     """Edges that seem to be missing from the record."""
-    missing: Order | None = None
+    missing: Edges | None = None
     """Edges that are missing from the record."""
     questions: dict[str, Question] = field(default_factory=dict)
     """What rules ask of a second reading, by property; then nobody else watches."""
@@ -103,18 +104,18 @@ class Watch:
 class Reader:
     """Reads slices of one trace's logs."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.history = History(trace)
-        self.recorded = Order.recorded(self.history)
+    def __init__(self, trace: Trace, room: Room = in_memory) -> None:
+        """`room` is where all that is as long as the table of messages, and stays, is put."""
+        self.history = History(trace, room)
+        self.recorded = Order.recorded(self.history, room)
+        self.room = room
 
     def case(self, reading: Reading) -> Case:
         """The order to judge by: the recorded one while its recorder is on trial, else the corrected one."""
         order = self.recorded
         if not reading.recorder:
-            order = order.without(reading.false_edges) if reading.false_edges else order
-            missing = reading.missing
-            order = order if missing is None else order.with_edges(missing.parent, missing.child)
-        return Case(self.history, order, reading.witnesses_max)
+            order = order.corrected(reading.false_edges, reading.missing, self.room)
+        return Case(self.history, order, reading.witnesses_max, self.room)
 
     def read(self, reading: Reading, logs: Logs, processes: range, step: Step) -> SliceFindings:
         """What is found in the logs of a slice of the processes."""

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from aforesaid.check.history import History, Indices
+from aforesaid.check.blocks import Indices, blocks
+from aforesaid.check.history import History
 from aforesaid.check.order import Exemption
 from aforesaid.trace import Log
 from aforesaid.trace.model import Bools, Int32s
@@ -35,18 +36,29 @@ class View:
         self.all_known = not len(message) or bool(
             message.min() >= 0 and message.max() < self._history.message_count
         )
-        self.position: Indices = np.arange(len(message))
         if not self.all_known:
-            known = (message >= 0) & (message < self._history.message_count)
-            self.position, message = self.position[known], message[known]
+            message = message[self.position]
         self.message: Indices = message.astype(np.int64)
         """What was delivered, by place in `position`; without what is not in the table of messages."""
-        first[self.message] = self.position
+        for block in blocks(len(message)):
+            first[self.message[block]] = self.positions(block)
         self.delivered: Bools = first[:-1] != NEVER
         self.distinct = int(np.count_nonzero(self.delivered))
         self.repeats = self.distinct < len(self.message)
         if self.repeats:
             first[self.message[::-1]] = self.position[::-1]
+
+    @cached_property
+    def position(self) -> Indices:
+        """Where in the log each of `message` is."""
+        message = self.log.message
+        if self.all_known:
+            return np.arange(len(message))
+        return np.flatnonzero((message >= 0) & (message < self._history.message_count))
+
+    def positions(self, block: slice) -> Indices:
+        """Some of `position`, which nearly always need not be made for it."""
+        return np.arange(block.start, block.stop) if self.all_known else self.position[block]
 
     @cached_property
     def owed(self) -> Bools | None:

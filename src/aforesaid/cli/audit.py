@@ -26,7 +26,6 @@ def audit_runs(
     out: Path,
     properties: list[str] | None,
     witnesses: int,
-    messages_max: int,
     force: bool,
     as_json: bool,
     spark_options: SparkOptions,
@@ -39,7 +38,7 @@ def audit_runs(
     # Before Spark is started: a wrong path should not take seconds to be told.
     find_layout(path)
     required = None if properties is None else tuple(properties)
-    options = AuditOptions(required, witnesses, messages_max=messages_max)
+    options = AuditOptions(required, witnesses)
     try:
         hidden = hidden_directory(out.resolve())
     except OSError as error:

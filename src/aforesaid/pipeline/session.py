@@ -18,7 +18,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +33,7 @@ from pyspark.sql import SparkSession
 
 import aforesaid
 from aforesaid.core import Misuse
+from aforesaid.pipeline.interrupt import within
 from aforesaid.pipeline.java import java_home
 from aforesaid.pipeline.memory import peak_memory_bytes
 
@@ -197,7 +197,7 @@ def _connected(options: SparkOptions, name: str, scratch: Path) -> Iterator[Spar
         try:
             yield spark
         finally:
-            _in_thread(spark.stop, STOP_SECONDS_MAX)
+            within(STOP_SECONDS_MAX, spark.stop)
 
 
 def _settings(options: SparkOptions, scratch: Path) -> dict[str, str]:
@@ -275,32 +275,10 @@ def _reach(url: str, addresses: list[tuple[str, int]]) -> None:
 
 
 def _bounded(url: str, call: Callable[[], _Result]) -> _Result:
-    results = _in_thread(call, START_SECONDS_MAX)
+    results = within(START_SECONDS_MAX, call)
     if not results:
         raise Misuse(f"{url} gave no executor within {START_SECONDS_MAX:.0f} s")
     return results[0]
-
-
-def _in_thread(call: Callable[[], _Result], seconds: float) -> list[_Result]:
-    """Call in a thread of its own, so that a hanging Spark can be left; its result, none if it hangs.
-
-    It also keeps Spark's hands off our handler of Ctrl-C, and off a connection that Ctrl-C left in mid-call.
-    """
-    results: list[_Result] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failure:
-        raise failure[0]
-    return results
 
 
 def _stop(gateway: Any) -> None:
@@ -308,9 +286,9 @@ def _stop(gateway: Any) -> None:
     context = SparkContext._active_spark_context
     try:
         if context is not None:
-            _in_thread(context.stop, STOP_SECONDS_MAX)
+            within(STOP_SECONDS_MAX, context.stop)
         # Else what is collected later would be told to a JVM that is gone.
-        _in_thread(gateway.shutdown, STOP_SECONDS_MAX)
+        within(STOP_SECONDS_MAX, gateway.shutdown)
     except (Py4JError, PySparkException, OSError):
         pass  # The JVM has died already; what is left of it goes below.
     finally:

@@ -194,17 +194,21 @@ class StabilitiesByProcess(Protocol):
     def of(self, process: int) -> Stabilities: ...
 
 
-class Trace(Protocol):
-    """What the checker reads: processes and messages in memory, the rest one process at a time."""
-
-    @property
-    def run(self) -> Run: ...
+class Tables(Protocol):
+    """Who and what a trace is about."""
 
     @property
     def processes(self) -> Processes: ...
 
     @property
     def messages(self) -> Messages: ...
+
+
+class Trace(Tables, Protocol):
+    """What the checker reads: processes and messages in memory, the rest one process at a time."""
+
+    @property
+    def run(self) -> Run: ...
 
     def logs(self) -> Iterator[tuple[int, Log]]:
         """Each process with its log, in any order of processes; may be called again."""
@@ -238,7 +242,7 @@ class MemoryTrace:
         return ((process, self.log(process)) for process in range(len(self.processes)))
 
 
-def label_of_message(trace: Trace, message: int) -> str:
+def label_of_message(trace: Tables, message: int) -> str:
     """How a message is written for people: `p2#5`."""
     messages, processes = trace.messages, trace.processes
     if not 0 <= message < len(messages):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
+from aforesaid.check.blocks import Room, in_memory
 from aforesaid.check.history import History
 from aforesaid.check.order import Order
 from aforesaid.check.verdict import Detail, Verdict, Violation
@@ -32,6 +33,8 @@ class Case:
     history: History
     order: Order
     witnesses_max: int | None
+    room: Room = in_memory
+    """Where what is as long as the table of messages, and stays, is put."""
 
 
 class Watcher(ABC):

@@ -21,13 +21,12 @@ from functools import cached_property
 
 import numpy as np
 
-from aforesaid.check.history import Indices
-from aforesaid.check.order import spread
+from aforesaid.check.blocks import Indices, blocks
 from aforesaid.check.rules.base import Case, Findings, OrderRule
 from aforesaid.check.rules.hidden import Blocks, Overtaking
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
-from aforesaid.trace.model import Bools
+from aforesaid.trace.model import Bools, Int32s
 
 FEW = 4
 """A process that delivered fewer than one in so many messages is judged by their edges only, not by all."""
@@ -43,14 +42,6 @@ class Causal(OrderRule):
             self.doubt = "The logs contradict each other (see no_foresight): there is no order to judge by."
             return
         self._hides = not self.history.all_to_all
-        if self._hides:
-            return
-        order = case.order
-        self._parent, self._child = order.parent, order.child
-        self._lengths, self._starts = order.lengths, order.starts
-        self._first_of_parent = np.empty(len(self._parent), np.int32)
-        self._first_of_child = np.empty(len(self._parent), np.int32)
-        self._early = np.empty(len(self._parent), np.bool_)
 
     def judge(self, view: View) -> None:
         if self._cyclic:
@@ -59,11 +50,11 @@ class Causal(OrderRule):
             self._blocks.put(view, self._owed(view))
             if self._blocks.full:
                 self._judge_blocks()
-        elif view.distinct * FEW < self.history.message_count:
-            delivered = np.flatnonzero(view.delivered)
-            self._judge_edges(view, spread(self._starts[delivered], self._lengths[delivered]))
         else:
-            self._judge_all_edges(view)
+            few = view.distinct * FEW < self.history.message_count
+            early = list(self._early_of_delivered(view) if few else self._early_of_all(view))
+            if early:
+                self._judge_edges(view, np.concatenate(early))
 
     def findings(self) -> Findings:
         if "_blocks" in self.__dict__:
@@ -79,16 +70,37 @@ class Causal(OrderRule):
         """Made by whoever sees a log: it is large."""
         return Blocks(self.history, self.case.order)
 
-    def _judge_all_edges(self, view: View) -> None:
-        np.take(view.first, self._parent, out=self._first_of_parent, mode="clip")
-        np.take(view.first, self._child, out=self._first_of_child, mode="clip")
-        np.greater(self._first_of_parent, self._first_of_child, out=self._early)
-        if self._early.any():
-            self._judge_edges(view, np.flatnonzero(self._early))
+    def _early_of_all(self, view: View) -> Iterator[Indices]:
+        """Edges whose later end was delivered first, by a look at every edge."""
+        parent, child = self.case.order.parent, self.case.order.child
+        for block in blocks(len(parent)):
+            size = block.stop - block.start
+            of_parent, of_child, early = (part[:size] for part in self._scratch)
+            np.take(view.first, parent[block], out=of_parent, mode="clip")
+            np.take(view.first, child[block], out=of_child, mode="clip")
+            np.greater(of_parent, of_child, out=early)
+            if early.any():
+                yield np.flatnonzero(early) + block.start
+
+    def _early_of_delivered(self, view: View) -> Iterator[Indices]:
+        """The same, by a look at those of messages that were delivered."""
+        order = self.case.order
+        for block in blocks(self.history.message_count):
+            delivered = np.flatnonzero(view.delivered[block]) + block.start
+            edges, lengths = order.edges_to(delivered)
+            early = view.first[order.parent[edges]] > np.repeat(view.first[delivered], lengths)
+            if early.any():
+                yield edges[early]
+
+    @cached_property
+    def _scratch(self) -> tuple[Int32s, Int32s, Bools]:
+        size = next(blocks(len(self.case.order.parent)), slice(0)).stop
+        return np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.bool_)
 
     def _judge_edges(self, view: View, edges: Indices) -> None:
-        parent, child = self._parent[edges], self._child[edges]
-        early = (view.first[parent] > view.first[child]) & self.history.sent[parent]
+        """Judge the deliveries at the later ends of edges, which came before what is at the earlier ends."""
+        parent, child = self.case.order.parent[edges], self.case.order.child[edges]
+        early = self.history.sent[parent]
         if view.owed is not None:
             early &= view.owed[parent]
         if early.any():

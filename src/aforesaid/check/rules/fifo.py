@@ -7,48 +7,59 @@ came before *that* one: one message never delivered is one violation, not one fo
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
-from aforesaid.check.history import Indices
-from aforesaid.check.rules.base import Case, OrderRule
+from aforesaid.check.blocks import Indices, blocks
+from aforesaid.check.rules.base import OrderRule
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
-from aforesaid.trace.model import Bools
+from aforesaid.trace.model import Bools, Int32s
 
 
 class Fifo(OrderRule):
     name = "fifo"
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        line, origin = self.history.line, self.history.origin
-        self._follows = origin[line[1:]] == origin[line[:-1]]
-        self._first = np.empty(len(line), np.int32)
-
     def judge(self, view: View) -> None:
-        line = self.history.line
-        if not len(line):
-            return
-        if view.owed is not None:
-            self._judge_owed(view, view.owed)
-            return
-        first = np.take(view.first, line, out=self._first, mode="clip")
-        early = first[1:] < first[:-1]
-        early &= self._follows
-        if early.any():
-            later = np.flatnonzero(early) + 1
-            self._count(view, line[later], line[later - 1])
+        owed = view.owed
+        pairs = list(self._early(view) if owed is None else self._early_of_owed(view, owed))
+        if pairs:
+            messages, predecessors = (np.concatenate(column) for column in zip(*pairs, strict=True))
+            self._count(view, messages, predecessors)
 
-    def _judge_owed(self, view: View, owed: Bools) -> None:
+    def _early(self, view: View) -> Iterator[tuple[Indices, Indices]]:
+        """Messages delivered before the one that their origin sent before them; and those."""
+        line, starts = self.history.line, self.history.line_starts
+        for block in blocks(len(line), start=1):
+            part = line[block.start - 1 : block.stop]
+            first = np.take(view.first, part, out=self._scratch[: len(part)], mode="clip")
+            early = first[1:] < first[:-1]
+            begins = starts[slice(*np.searchsorted(starts, (block.start, block.stop)))]
+            early[begins - block.start] = False
+            if early.any():
+                later = np.flatnonzero(early) + 1
+                yield part[later], part[later - 1]
+
+    @cached_property
+    def _scratch(self) -> Int32s:
+        """Kept from one log to the next: fresh memory costs more than what is done in it."""
+        return np.empty(next(blocks(len(self.history.line))).stop + 1, np.int32)
+
+    def _early_of_owed(self, view: View, owed: Bools) -> Iterator[tuple[Indices, Indices]]:
         """The same where some messages are not owed: what matters is the last one before that is."""
-        line = self.history.line[(view.delivered | owed)[self.history.line]]
-        first = view.first[line]
-        last_owed = np.maximum.accumulate(np.where(owed[line], np.arange(len(line)), -1))[:-1]
-        same_origin = self.history.origin[line[last_owed]] == self.history.origin[line[1:]]
-        early = (last_owed >= 0) & same_origin & (first[last_owed] > first[1:])
-        later = np.flatnonzero(early)
-        self._count(view, line[later + 1], line[last_owed[later]])
+        origin = self.history.origin
+        last = np.empty(0, np.int64)
+        for block in blocks(len(self.history.line)):
+            part = self.history.line[block]
+            part = np.concatenate((last, part[view.delivered[part] | owed[part]]))
+            first = view.first[part]
+            last_owed = np.maximum.accumulate(np.where(owed[part], np.arange(len(part)), -1))
+            before = last_owed[:-1]
+            same_origin = origin[part[before]] == origin[part[1:]]
+            later = np.flatnonzero((before >= 0) & same_origin & (first[before] > first[1:]))
+            yield part[later + 1], part[before[later]]
+            last = part[last_owed[-1:]] if len(part) and last_owed[-1] >= 0 else last
 
     def _count(self, view: View, messages: Indices, predecessors: Indices) -> None:
         if len(messages):

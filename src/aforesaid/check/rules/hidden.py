@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aforesaid.check.history import History
-from aforesaid.check.order import Order, spread
+from aforesaid.check.order import Order
 from aforesaid.check.view import NEVER, View
 from aforesaid.trace.model import Bools
 
@@ -50,8 +50,8 @@ class Blocks:
         """The message of each row: rows are sorted by level, so that a level is a slice."""
         self._row = np.empty(count, np.int64)
         self._row[self._message] = np.arange(count)
-        lengths = order.lengths[self._message]
-        self._parent_row = self._row[order.parent[spread(order.starts[self._message], lengths)]]
+        edges, lengths = order.edges_to(self._message)
+        self._parent_row = self._row[order.parent[edges]]
         self._edges = np.concatenate(([0], np.cumsum(lengths)))
         heights = order.levels[self._message]
         self._levels = np.searchsorted(heights, np.arange(heights[-1] + 2 if count else 1)).tolist()

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aforesaid.check.history import History, Indices
+from aforesaid.check.blocks import Indices
+from aforesaid.check.history import History
 from aforesaid.check.rules.base import Case, Findings, Question, Rule, Watcher
 from aforesaid.check.verdict import Detail, Verdict, Violation
 from aforesaid.check.view import View
-from aforesaid.trace.model import Bools
+from aforesaid.trace.model import Bools, Int32s
 
 _FATES = {
     "alive": "which is correct",
@@ -43,10 +44,10 @@ class Tally(Watcher):
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.can_be_owed: Bools = history.sent | history.lost
-        self.lacking = np.zeros(history.message_count, np.int64)
+        self.can_be_owed: Bools = history.sent if history.all_sent else history.sent | history.lost
+        self.lacking = np.zeros(history.message_count, np.int32)
         """To how many processes it was certainly owed that did not deliver it."""
-        self.lacking_perhaps = np.zeros(history.message_count, np.int64)
+        self.lacking_perhaps = np.zeros(history.message_count, np.int32)
         self.by_correct = np.zeros(history.message_count, np.bool_)
         self.by_unknown = np.zeros(history.message_count, np.bool_)
         self.by_others = np.zeros(history.message_count, np.bool_)
@@ -67,7 +68,7 @@ class Tally(Watcher):
 
     def findings(self) -> Findings:
         return (
-            [_sparse(counts) for counts in (self.lacking, self.lacking_perhaps)],
+            [_small(counts) for counts in (self.lacking, self.lacking_perhaps)],
             [np.packbits(flags) for flags in (self.by_correct, self.by_unknown, self.by_others)],
         )
 
@@ -225,6 +226,10 @@ class UniformAgreement(Agreement):
         return True
 
 
-def _sparse(counts: Indices) -> tuple[Indices, Indices]:
-    messages = np.flatnonzero(counts)
-    return messages, counts[messages]
+def _small(counts: Int32s) -> tuple[Indices | slice, Int32s]:
+    """Which messages have a count, and those counts: few, or all in as few bytes as they take."""
+    some = np.count_nonzero(counts)
+    if some * 8 < len(counts):
+        messages = np.flatnonzero(counts)
+        return messages, counts[messages]
+    return slice(None), counts.astype(np.min_scalar_type(counts.max(initial=0)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aforesaid.check.history import Indices
+from aforesaid.check.blocks import Indices
 from aforesaid.check.rules.base import Rule
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View

@@ -15,6 +15,7 @@ No trace that a tracer recorded in one place can hold a cycle; traces put togeth
 
 from collections.abc import Iterator
 
+from aforesaid.check.blocks import blocks
 from aforesaid.check.cycles import entangled, shortest_cycle
 from aforesaid.check.rules.base import Rule
 from aforesaid.check.verdict import Verdict, Violation
@@ -40,11 +41,14 @@ class NoForesight(Rule):
 
     def _see_times(self, view: View) -> None:
         time_ns = view.log.time_ns if view.all_known else view.log.time_ns[view.position]
-        early = time_ns < self.history.messages.time_ns[view.message]
-        if early.any():
-            early &= self.history.sent[view.message] & (view.first[view.message] == view.position)
-            positions = view.position[early].tolist()
-            self.found(len(positions), self._worded_times(view, positions))
+        for block in blocks(len(view.message)):
+            message = view.message[block]
+            early = time_ns[block] < self.history.messages.time_ns[message]
+            if early.any():
+                position = view.positions(block)
+                early &= self.history.sent[message] & (view.first[message] == position)
+                positions = position[early].tolist()
+                self.found(len(positions), self._worded_times(view, positions))
 
     def _worded_own(self, view: View, messages: list[int]) -> Iterator[Violation]:
         process = self.history.process_label(view.process)

@@ -41,8 +41,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from aforesaid.check.history import Indices
-from aforesaid.check.order import Order, spread
+from aforesaid.check.blocks import Indices, blocks
+from aforesaid.check.order import Edges, Order, spread
 from aforesaid.check.rules.base import Case, Findings, Rule
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
@@ -52,17 +52,16 @@ from aforesaid.trace.model import Bools, Int32s
 class Recorded(Rule):
     name = "recorded"
 
-    def __init__(self, case: Case, false_edges: Sequence[int] = (), suspects: Order | None = None) -> None:
+    def __init__(self, case: Case, false_edges: Sequence[int] = (), suspects: Edges | None = None) -> None:
         """`false_edges` and `suspects`, the edges that seem to be missing, are what earlier passes found."""
         super().__init__(case)
         self.false_edges = list(false_edges)
         self._false_known = bool(false_edges) or suspects is not None
-        self._named = case.order.without(false_edges) if false_edges else case.order
-        self._suspects = suspects
+        self._named = case.order.corrected(false_edges, None, case.room)
+        self._suspects = None
+        if suspects is not None:
+            self._suspects = Order(self.history.message_count, *suspects, room=case.room)
         self._missing: list[tuple[int, int]] = []
-        # The first message that names each one as predecessor; none if it is past the end of the table.
-        self._first_child = np.full(self.history.message_count, self.history.message_count, np.int64)
-        self._first_child[self._named.parent[::-1]] = self._named.child[::-1]
 
     def see(self, view: View) -> None:
         own = self.history.own(view.process)
@@ -86,18 +85,13 @@ class Recorded(Rule):
             self.found(len(self.false_edges), map(self._worded_false_edge, self.false_edges))
         self._see_unsent()
 
-    def missing(self) -> Order | None:
+    def missing(self) -> Edges | None:
         """The edges that are missing; None if there are none."""
-        if not self._missing:
-            return None
-        parent, child = np.array(self._missing, np.int64).T
-        nothing = np.empty(0, np.int64)
-        return Order(self.history.message_count, nothing, nothing).with_edges(parent, child)
+        return Edges.of(self._missing) if self._missing else None
 
     def corrected(self) -> Order:
         """The order without what is false and with what is missing; the same object if it was true."""
-        missing = self.missing()
-        return self._named if missing is None else self._named.with_edges(missing.parent, missing.child)
+        return self._named.corrected((), self.missing(), self.case.room)
 
     def _see_unsent(self) -> None:
         """A message that nobody sent came after nothing; if its sending was lost, who knows."""
@@ -120,34 +114,33 @@ class Recorded(Rule):
 
     def _see_false(self, view: View, own: Indices) -> None:
         order, history = self.case.order, self.history
-        lengths = order.lengths[own]
-        edges = spread(order.starts[own], lengths)
-        parent = order.parent[edges]
-        which = np.repeat(np.arange(len(own)), lengths)
-        learned = view.first[parent] < history.sent_after[own][which]
-        mine = history.origin[parent] == view.process
-        learned = np.where(mine, history.sent[parent] & (history.number[parent] <= which), learned)
-        if not learned.all():
-            false = edges[~learned].tolist()
-            self.false_edges.extend(false)
-            self.found(len(false), map(self._worded_false_edge, false))
+        for block in blocks(len(own)):
+            some = own[block]
+            edges, lengths = order.edges_to(some)
+            parent = order.parent[edges]
+            learned = view.first[parent] < np.repeat(history.sent_after[some], lengths)
+            mine = history.origin[parent] == view.process
+            earlier = history.number[parent] <= np.repeat(np.arange(block.start, block.stop), lengths)
+            learned = np.where(mine, history.sent[parent] & earlier, learned)
+            if not learned.all():
+                false = edges[~learned].tolist()
+                self.false_edges.extend(false)
+                self.found(len(false), map(self._worded_false_edge, false))
 
     def _see_missing(self, view: View, own: Indices) -> None:
         count, history = len(own), self.history
         span_at = _spans(history.sent_after[own], len(view.log))
         # Beyond its log's end is what it never learned: a span that is no message's.
-        span = span_at.take(view.first, mode="clip")
+        span = np.empty(len(view.first), np.int32)
+        for block in blocks(len(span)):
+            np.take(span_at, view.first[block], out=span[block], mode="clip")
         span[-1] = -1
         if not history.all_sent:
             span[:-1][(history.origin == view.process) & ~history.sent] = count + 1
-        # As a predecessor, an own message belongs to the span it begins; as a successor, to the one it ends.
-        span[own] = np.arange(count)
-        of_first_child = span[self._first_child]
-        span[own] = np.arange(1, count + 1)
-        left = np.flatnonzero((of_first_child != span[:-1]) & (span[:-1] < count))
-        left = left[~self._covered(self._named, view.process, left, span)]
+        left = self._not_named_first(own, span)
+        left = self._not_covered(self._named, view.process, left, span)
         if self._suspects is not None:
-            left = left[~self._covered(self._suspects, view.process, left, span)]
+            left = self._not_covered(self._suspects, view.process, left, span)
         if len(left) and view.repeats:
             left = self._not_covered_by_repeats(view, left, span, span_at)
         if len(left):
@@ -155,8 +148,31 @@ class Recorded(Rule):
             self._missing.extend(zip(left.tolist(), later, strict=True))
             self.found(len(left), self._worded_missing(view, later, left.tolist()))
 
+    def _not_named_first(self, own: Indices, span: Int32s) -> Indices:
+        """What was learned, but for what is covered by the first message that names it.
+
+        As a predecessor, an own message belongs to the span it begins; as a successor, to the one it ends.
+        `span` is left as it is for predecessors.
+        """
+        first_child = self._named.first_child
+        span[own] = np.arange(len(own))
+        left = [np.empty(0, np.int64)]
+        for block in blocks(len(first_child)):
+            here = span[block].copy()
+            here[own[slice(*np.searchsorted(own, (block.start, block.stop)))] - block.start] += 1
+            left.append(np.flatnonzero((span[first_child[block]] != here) & (here < len(own))) + block.start)
+        span[own] = np.arange(1, len(own) + 1)
+        return np.concatenate(left)
+
+    def _not_covered(self, order: Order, process: int, messages: Indices, span: Int32s) -> Indices:
+        """Messages without an edge to something learned in their span, or to the message that ends it."""
+        left = [np.empty(0, np.int64)]
+        for block in blocks(len(messages)):
+            some = messages[block]
+            left.append(some[~self._covered(order, process, some, span)])
+        return np.concatenate(left)
+
     def _covered(self, order: Order, process: int, messages: Indices, span: Int32s) -> Bools:
-        """Which messages have an edge to something learned in their span, or to the message that ends it."""
         children, starts = order.children
         lengths = starts[messages + 1] - starts[messages]
         child = children[spread(starts[messages], lengths)]

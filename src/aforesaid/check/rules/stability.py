@@ -26,7 +26,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from aforesaid.check.history import Indices, MalformedTrace
+from aforesaid.check.blocks import Indices
+from aforesaid.check.history import MalformedTrace
 from aforesaid.check.rules.base import Case, Findings, Question, Rule
 from aforesaid.check.rules.liveness import Tally
 from aforesaid.check.verdict import Detail, Verdict, Violation
@@ -42,7 +43,7 @@ class Stability(Rule):
     def __init__(self, case: Case, tally: Tally) -> None:
         super().__init__(case)
         self.tally = tally
-        self._calls = self.history.trace.stabilities
+        self._calls = self.history.stabilities
         self._calls_seen = 0
         self._timed = self.history.run.clock == "global"
         self._drained = self.history.run.ended == "drained"

@@ -58,8 +58,8 @@ def _audited(spark: SparkSession, path: Path, options: AuditOptions, scratch: Pa
         tables = {name: spark.read.parquet(place) for name, place in layout.tables.items()}
         relaid = relay(spark, tables, scratch, options.slice_deliveries)
         stages["laying out"] = time.perf_counter() - began
-        return Audit(_judged_anew(spark, relaid, options, tell), _timed(stages, "judging", began))
-    outcomes = judge_runs(spark, layout.paths, options, tell)
+        return Audit(_judged_anew(spark, relaid, options, scratch, tell), _timed(stages, "judging", began))
+    outcomes = judge_runs(spark, layout.paths, options, scratch, tell)
     stages = _timed(stages, "judging", began)
     refused = [outcome for outcome in outcomes if outcome.report is None and not outcome.final]
     if refused:
@@ -74,11 +74,11 @@ def _timed(stages: dict[str, float], stage: str, began: float) -> dict[str, floa
 
 
 def _judged_anew(
-    spark: SparkSession, relaid: Sequence[Relaid], options: AuditOptions, tell: Tell
+    spark: SparkSession, relaid: Sequence[Relaid], options: AuditOptions, scratch: Path, tell: Tell
 ) -> list[Outcome]:
     """The outcomes of runs that were laid out anew, in terms of the rows they came from."""
     good = [run for run in relaid if not run.refusal]
-    judged = iter(judge_runs(spark, [str(run.path) for run in good], options, tell))
+    judged = iter(judge_runs(spark, [str(run.path) for run in good], options, scratch, tell))
     outcomes = []
     for run in relaid:
         if run.refusal:
@@ -115,7 +115,7 @@ def _sifted(spark: SparkSession, outcome: Outcome, options: AuditOptions, scratc
         return outcome
     if len(relaid) != 1 or relaid[0].refusal or not relaid[0].refused:
         return outcome
-    (again,) = _judged_anew(spark, relaid, options, lambda done, total: None)
+    (again,) = _judged_anew(spark, relaid, options, scratch, lambda done, total: None)
     return outcome if again.report is None else replace(again, path=outcome.path)
 
 

@@ -1,21 +1,35 @@
 """Judges runs in our layout as Spark tasks over their files.
 
 Small runs are judged several to a task. A large run is cut into slices of processes where its row groups
-begin; the tasks read the slices with PyArrow, each worker with the run's table of messages, and the driver
-absorbs what they found. Further readings, if the first leaves a question, are jobs of their own.
+begin. A first job makes the tables of messages of all large runs ready (`shelf`); then tasks read the slices
+with PyArrow, over the table mapped, and the driver absorbs what they found. Further readings, if the first
+leaves a question, are jobs of their own.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
 from aforesaid.check.judge import first_reading, judge, properties_of
-from aforesaid.check.reading import Reader, Reading, SliceFindings
+from aforesaid.check.reading import Reading, SliceFindings
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.work import Outcome, Part, Seen, Whole, perform, refused_whole, run_of
+from aforesaid.pipeline.audit.shelf import Shelf
+from aforesaid.pipeline.audit.work import (
+    Outcome,
+    Part,
+    Seen,
+    Table,
+    Whole,
+    perform,
+    prepare,
+    refused_whole,
+    run_of,
+)
 from aforesaid.pipeline.progress import Tell
 from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.trace.parquet import ParquetTrace, open_trace
@@ -34,12 +48,6 @@ class AuditOptions:
     """About how many deliveries of a large run one task reads."""
     whole_bytes: int = 8 << 20
     """Runs with smaller files of events are judged whole, so many bytes of them to a task."""
-    messages_max: int = 5_000_000
-    """A worker holds a run's table of messages, at 400 bytes each or so; a larger table is refused."""
-
-
-class TooLarge(Misuse):
-    """A run that no worker may hold."""
 
 
 @dataclass
@@ -47,38 +55,53 @@ class _Large:
     """A run that is judged in slices."""
 
     trace: ParquetTrace
+    shelf: Shelf
     required: tuple[str, ...]
     first: Reading
     slices: list[range]
     seen: list[Seen] = field(default_factory=list)
-    """What all slices gave, in all readings."""
+    """What all tasks gave, in all readings."""
+
+    def table(self) -> Table:
+        return Table(str(self.trace.path), self.shelf)
 
     def parts(self, reading: Reading) -> list[Part]:
-        return [Part(str(self.trace.path), part.start, part.stop, reading) for part in self.slices]
+        path = str(self.trace.path)
+        return [Part(path, self.shelf, part.start, part.stop, reading) for part in self.slices]
 
 
 def judge_runs(
-    spark: SparkSession, paths: Sequence[str], options: AuditOptions, tell: Tell = lambda done, total: None
+    spark: SparkSession,
+    paths: Sequence[str],
+    options: AuditOptions,
+    scratch: Path,
+    tell: Tell = lambda done, total: None,
 ) -> list[Outcome]:
-    """What became of each run, in the order given."""
+    """What became of each run, in the order given. Tables are put under `scratch` for a while."""
     small = [path for path in paths if _size(path) <= options.whole_bytes]
     large: dict[str, _Large] = {}
     outcomes: dict[str, Outcome] = {}
     for path in set(paths).difference(small):
         try:
-            large[path] = _opened(path, options)
+            large[path] = _opened(path, options, scratch)
         except (Misuse, ValueError) as error:
-            outcomes[path] = refused_whole(path, str(error), isinstance(error, Damaged | TooLarge))
+            outcomes[path] = refused_whole(path, str(error), isinstance(error, Damaged))
+    prepared = run_tasks(spark, prepare, [run.table() for run in large.values()], tell)
+    for (path, run), ready in zip(list(large.items()), prepared, strict=True):
+        run.seen.append(ready)
+        if ready.refusal:
+            outcomes[path] = refused_whole(path, ready.refusal, ready.final)
+            del large[path]
     # The long tasks first, so that the last to end is a short one.
-    parts = [part for run in large.values() for part in run.parts(run.first)]
+    parts = [part for one in large.values() for part in one.parts(one.first)]
     wholes = [Whole(group, options.properties, options.witnesses_max) for group in _grouped(small, options)]
-    run: Callable[[Sequence[Whole | Part]], list[list[Outcome] | Seen]] = partial(
+    perform_all: Callable[[Sequence[Whole | Part]], list[list[Outcome] | Seen]] = partial(
         run_tasks, spark, perform, tell=tell
     )
-    results = iter(run([*parts, *wholes]))
+    results = iter(perform_all([*parts, *wholes]))
     for path, one in large.items():
         seen = [result for _, result in zip(one.slices, results, strict=False) if isinstance(result, Seen)]
-        outcomes[path] = _merged(path, one, seen, run)
+        outcomes[path] = _merged(path, one, seen, perform_all)
     for result in results:
         if isinstance(result, list):
             outcomes |= {outcome.path: outcome for outcome in result}
@@ -113,17 +136,12 @@ def _grouped(paths: Iterable[str], options: AuditOptions) -> Iterator[tuple[str,
         yield tuple(group)
 
 
-def _opened(path: str, options: AuditOptions) -> _Large:
+def _opened(path: str, options: AuditOptions, scratch: Path) -> _Large:
     trace = open_trace(path)
-    messages = trace.event_counts["messages"]
-    if messages > options.messages_max:
-        raise TooLarge(
-            f"{path}: its {messages:,} messages are more than the {options.messages_max:,} that a worker may "
-            "hold; pass a larger --messages-max where there is memory for them"
-        )
+    shelf = Shelf((scratch / "tables" / uuid4().hex).resolve())
     required, judged = properties_of(trace, options.properties)
     first = first_reading(judged, options.witnesses_max)
-    return _Large(trace, required, first, trace.slices(options.slice_deliveries))
+    return _Large(trace, shelf, required, first, trace.slices(options.slice_deliveries))
 
 
 def _merged(
@@ -143,11 +161,13 @@ def _merged(
         return [result.findings for result in results]
 
     try:
-        report = judge(Reader(one.trace), one.first, one.required, gather)
+        report = judge(one.shelf.take(one.trace), one.first, one.required, gather)
     except (Misuse, ValueError) as error:
         outcome = refused_whole(path, str(error), isinstance(error, Damaged))
     else:
         outcome = Outcome(run_of(path), path, report, "", one.trace.event_counts)
+    finally:
+        shutil.rmtree(one.shelf.directory, ignore_errors=True)
     return replace(
         outcome,
         slices=len(one.slices),

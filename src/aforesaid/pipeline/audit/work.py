@@ -1,16 +1,15 @@
-"""What the tasks of an audit do: judge whole runs, or read a slice of a large one. No Spark here.
-
-A worker keeps the table of messages of the run it read last, so that the slices of a run share it.
-"""
+"""What the tasks of an audit do: judge whole runs, or read a slice of a large one. No Spark here."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 
 from aforesaid.check import Report, check
 from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.core import Misuse
+from aforesaid.pipeline.audit.shelf import Shelf
 from aforesaid.pipeline.memory import peak_memory_bytes
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, Damaged
@@ -56,14 +55,23 @@ class Part:
     """A slice of a large run's processes, to be read."""
 
     path: str
+    shelf: Shelf
     first: int
     last: int
     reading: Reading
 
 
 @dataclass(frozen=True)
+class Table:
+    """A large run's table of messages, to be made ready before its slices are read."""
+
+    path: str
+    shelf: Shelf
+
+
+@dataclass(frozen=True)
 class Seen:
-    """What a slice gave, or why it could not be read."""
+    """What a slice gave, or why it could not be read; of a table, only the latter."""
 
     findings: SliceFindings
     refusal: str
@@ -74,7 +82,14 @@ class Seen:
 
 def perform(task: Whole | Part) -> list[Outcome] | Seen:
     """One task of an audit."""
-    return _judge(task) if isinstance(task, Whole) else _read(task)
+    if isinstance(task, Whole):
+        return [_judge_one(path, task.properties, task.witnesses_max) for path in task.paths]
+    return _seen(partial(_read, task))
+
+
+def prepare(table: Table) -> Seen:
+    """One task before it."""
+    return _seen(partial(_put, table))
 
 
 def run_of(path: str | Path) -> str:
@@ -88,10 +103,6 @@ def refused_whole(path: str, refusal: str, final: bool = False) -> Outcome:
     return Outcome(run_of(path), path, None, refusal, rows, reasons, final=final)
 
 
-def _judge(task: Whole) -> list[Outcome]:
-    return [_judge_one(path, task.properties, task.witnesses_max) for path in task.paths]
-
-
 def _judge_one(path: str, properties: Sequence[str] | None, witnesses_max: int | None) -> Outcome:
     began = time.perf_counter()
     try:
@@ -103,33 +114,33 @@ def _judge_one(path: str, properties: Sequence[str] | None, witnesses_max: int |
     return Outcome(run_of(path), path, report, "", trace.event_counts, {}, 1, seconds, peak_memory_bytes())
 
 
-def _read(part: Part) -> Seen:
+def _seen(work: Callable[[], SliceFindings]) -> Seen:
     began = time.perf_counter()
     findings: SliceFindings = {}
     refusal, final = "", False
     try:
-        trace, reader = _reader(part.path)
-        processes = range(part.first, part.last)
-        findings = reader.read(part.reading, trace.logs(processes), processes, lambda: None)
+        findings = work()
     except (Misuse, ValueError) as error:
         refusal, final = str(error), isinstance(error, Damaged)
     return Seen(findings, refusal, final, time.perf_counter() - began, peak_memory_bytes())
 
 
-_recent: dict[tuple[str, int], tuple[ParquetTrace, Reader]] = {}
+def _put(table: Table) -> SliceFindings:
+    table.shelf.put(open_trace(table.path))
+    return {}
 
 
-def _reader(path: str) -> tuple[ParquetTrace, Reader]:
-    """The run's reader; the last one is kept."""
-    try:
-        changed_ns = (Path(path) / "messages.parquet").stat().st_mtime_ns
-    except OSError:
-        changed_ns = 0
-    if (path, changed_ns) not in _recent:
-        _recent.clear()
-        trace = open_trace(path)
-        _recent[path, changed_ns] = trace, Reader(trace)
-    return _recent[path, changed_ns]
+def _read(part: Part) -> SliceFindings:
+    trace, reader = _reader(part.path, part.shelf)
+    processes = range(part.first, part.last)
+    return reader.read(part.reading, trace.logs(processes), processes, lambda: None)
+
+
+@lru_cache(maxsize=1)
+def _reader(path: str, shelf: Shelf) -> tuple[ParquetTrace, Reader]:
+    """The run and its reader; the last ones are kept, so that the slices of a run share them."""
+    trace = open_trace(path)
+    return trace, shelf.take(trace)
 
 
 def _row_counts(path: str) -> dict[str, int]:

@@ -91,8 +91,9 @@ def processes_of(path: Path, table: Any, message_count: int) -> Processes:
     return rows
 
 
-def messages_of(path: Path, table: Any, process_count: int) -> Messages:
-    columns = _columns(path, "messages", _by_index(path, table, "message"))
+def messages_of(path: Path, table: Any, process_count: int, message_count: int, first: int = 0) -> Messages:
+    """A run's messages, or so many of them from one on."""
+    columns = _columns(path, "messages", _by_index(path, table, "message", first))
     rows = Messages(
         origin=_numbers(columns["origin"]),
         number=_numbers(columns["number"]),
@@ -103,7 +104,7 @@ def messages_of(path: Path, table: Any, process_count: int) -> Messages:
         audience=_lists(columns["audience"]),
     )
     check_range(path, "origin", rows.origin, -1, process_count, "process")
-    check_range(path, "after", rows.after.values, 0, len(rows), "message")
+    check_range(path, "after", rows.after.values, 0, message_count, "message")
     check_range(path, "audience", rows.audience.values, 0, process_count, "process")
     if len(rows) and rows.sent_after.min() < NEVER_SENT:
         raise Misuse(f"{path}: column sent_after holds {rows.sent_after.min()}, less than {NEVER_SENT}")
@@ -154,15 +155,15 @@ def _columns(path: Path, name: str, table: Any) -> dict[str, Any]:
     return columns
 
 
-def _by_index(path: Path, table: Any, column: str) -> Any:
+def _by_index(path: Path, table: Any, column: str, first: int = 0) -> Any:
     """The table's rows in the order of their own index, which others may have shuffled."""
     index = table.column(column).to_numpy()
-    rows = np.arange(len(index))
+    rows = np.arange(first, first + len(index))
     if np.array_equal(index, rows):
         return table
     order = np.argsort(index, kind="stable")
     if not np.array_equal(index[order], rows):
-        raise Misuse(f"{path}: column {column} does not number the {len(index)} rows from 0, each once")
+        raise Misuse(f"{path}: column {column} does not number the {len(index)} rows from {first}, each once")
     return table.take(order)
 
 

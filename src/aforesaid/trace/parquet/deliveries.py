@@ -4,7 +4,7 @@ A log's positions must be 0, 1, 2, ... once sorted: a gap is a lost row, and no 
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 
 import numpy as np
 
@@ -38,8 +38,10 @@ class Deliveries(ByProcess):
                 elif dense and not held:
                     yield process, Log(rows.message[first:last], rows.time_ns[first:last])
                 else:
-                    yield process, self._log(process, [*held, rows.at(slice(first, last))])
+                    log = self._log(process, [*held, rows.at(slice(first, last))])
+                    # Before anyone works on it: the parts are as large as the whole.
                     held = []
+                    yield process, log
         for silent in range(upcoming, processes.stop):
             yield silent, _SILENT
 
@@ -57,6 +59,16 @@ class Deliveries(ByProcess):
         """A log from its parts, in the order of positions."""
         if not parts:
             return _SILENT
+        starts = [0, *accumulate(len(part.position) for part in parts)]
+        if all(
+            np.array_equal(part.position, np.arange(*ends))
+            for part, ends in zip(parts, pairwise(starts), strict=True)
+        ):
+            # The usual case, and a log may be long: no more of it is copied than is kept.
+            return Log(
+                np.concatenate([part.message for part in parts]),
+                np.concatenate([part.time_ns for part in parts]),
+            )
         rows = joined(parts)
         expected = np.arange(len(rows.position))
         if not np.array_equal(rows.position, expected):

@@ -8,6 +8,7 @@ calls are read one row group at a time and not kept.
 import os
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from aforesaid.core import Misuse
@@ -76,7 +77,22 @@ class ParquetTrace:
     def messages(self) -> Messages:
         table = self._tables["messages"]
         with reading(table.path):
-            return messages_of(table.path, table.read(), self._process_count)
+            return messages_of(table.path, table.read(), self._process_count, self._message_count)
+
+    def message_blocks(self) -> Iterator[Messages]:
+        """The messages by row groups, which are not kept; in one piece if others shuffled them."""
+        table = self._tables["messages"]
+        sizes = [table.group_rows(group) for group in range(table.group_count)]
+        firsts = [0, *accumulate(sizes)]
+        stated = [table.group_range(group, "message") for group in range(table.group_count)]
+        if stated != [(first, after - 1) for first, after in pairwise(firsts)]:
+            yield self.messages
+            return
+        for group, first in enumerate(firsts[:-1]):
+            with reading(table.path):
+                rows = table.read_group(group)
+                block = messages_of(table.path, rows, self._process_count, self._message_count, first)
+            yield block
 
     @cached_property
     def samples(self) -> Samples:
