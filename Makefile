@@ -1,15 +1,16 @@
 # One entry point for developers. Each target sets up what it needs, once.
-#   make demo    simulate a bad network, write the trace, judge it, draw it
+#   make demo    real nodes on a bad network, one killed; the Spark audit; one page to read
 #   make test    style, types, layers, every test
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
 #   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn
+#   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (8 minutes)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench campaign format clean
+.PHONY: demo test lint bench campaign campaign-net format clean
 .DEFAULT_GOAL := test
 
 # Set up again only when the project's metadata or pins change.
@@ -33,6 +34,10 @@ lint: $(READY)
 	@$(BIN)/ruff format --quiet --check . || { echo "ruff format: run 'make format'"; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }
+
+campaign-net: $(READY)
+	@for c in "weather 180" "crowd 120" "dead 60" "hostile 1000000"; do \
+	  $(BIN)/python tests/net/campaign.py $$c || exit 1; done
 
 format: $(READY)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .

@@ -7,16 +7,23 @@ Sockets, cipher, codec, many frames in a datagram and windows of as many message
 What is left of their throughput with the protocol is the ratio. Processor time is from the first message to
 the last, at either end.
 
+Where `nats-server` and the package `nats-py` are installed, the same messages go over NATS too: published and
+subscribed to through its server, in the clear, with no order between senders, nothing sent again, and no
+window. `nats` takes them in a callback, which is its fastest way; `iterated` by `async for`, as from a Node.
+
 Usage: python benchmarks/bench_node.py [messages] [runs]
 """
 
 import asyncio
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
@@ -36,6 +43,7 @@ NAMES = ("alice", "bob")
 ALGORITHM = "hybrid_multicast_sps"
 WINDOW = 1024
 BATCH = 64
+OVER_NATS = ("nats", "iterated")
 
 
 class Bare:
@@ -163,6 +171,82 @@ async def hybrid(me: str, addresses: dict[str, Address], key: Path, count: int) 
             await receipt.stable()
 
 
+class Heard:
+    """Counts messages, for whoever waits for the first and for the last one."""
+
+    def __init__(self, count: int) -> None:
+        self.left = self.count = count
+        self.first, self.last = asyncio.Event(), asyncio.Event()
+
+    async def take(self, message: Any) -> None:
+        self.left -= 1
+        if self.left == self.count - 1:
+            self.first.set()
+        if not self.left:
+            self.last.set()
+
+
+async def iterated(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    await nats(me, addresses, key, count, iterating=True)
+
+
+async def nats(
+    me: str, addresses: dict[str, Address], key: Path, count: int, iterating: bool = False
+) -> None:
+    import nats as client
+
+    connection = await client.connect(f"nats://{addresses[NAMES[0]]}", connect_timeout=10)
+    if me == NAMES[1]:
+        heard = Heard(count)
+        unbounded = {"pending_msgs_limit": -1, "pending_bytes_limit": -1}
+        said = await connection.subscribe("said", cb=None if iterating else heard.take, **unbounded)
+        ready = await connection.subscribe("ready?")
+        await connection.flush()
+        await (await ready.next_msg(timeout=20)).respond(b"")
+        if iterating:
+            await heard.take(await said.next_msg(timeout=20))
+        await heard.first.wait()
+        with Stopwatch(count):
+            if iterating:
+                messages = said.messages
+                for _ in range(count - 1):
+                    await anext(messages)
+            else:
+                await heard.last.wait()
+        await connection.publish("done", b"")
+        await connection.flush()
+    else:
+        done = await connection.subscribe("done")
+        while True:
+            try:
+                await connection.request("ready?", b"", timeout=1)
+                break
+            except client.errors.Error:
+                await asyncio.sleep(0.05)
+        with Stopwatch(count):
+            for _ in range(count):
+                await connection.publish("said", PAYLOAD)
+            await done.next_msg(timeout=60)
+    await connection.close()
+
+
+def has_nats() -> bool:
+    return shutil.which("nats-server") is not None and importlib.util.find_spec("nats") is not None
+
+
+@contextmanager
+def nats_server(port: str) -> Iterator[None]:
+    server = subprocess.Popen(
+        ["nats-server", "--addr", "127.0.0.1", "--port", port],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
 class Stopwatch:
     """Prints messages per second, and the processor time of this end per message."""
 
@@ -181,13 +265,20 @@ def measured(what: str, key: Path, count: int) -> tuple[float, float, float]:
     """Messages per second, and microseconds of processor time per message at either end."""
     ports = [str(40_000 + (os.getpid() * 7 + offset) % 20_000) for offset in range(2)]
     command = [sys.executable, __file__, what, *ports, str(key), str(count)]
-    ends = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in reversed(NAMES)]
-    (_, receive), (rate, send) = (map(float, end.communicate(timeout=120)[0].split()) for end in ends)
+    with nats_server(ports[0]) if what in OVER_NATS else nullcontext():
+        ends = [
+            subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in reversed(NAMES)
+        ]
+        (_, receive), (rate, send) = (map(float, end.communicate(timeout=120)[0].split()) for end in ends)
     return rate, send, receive
 
 
 def main(count: int, runs: int) -> None:
     found: dict[str, list[float]] = {"bare": [], "shell": [], "hybrid": []}
+    if has_nats():
+        found |= {what: [] for what in OVER_NATS}
+    else:
+        print("nats     not measured: needs nats-server (a Debian package) and nats-py")
     with tempfile.TemporaryDirectory() as directory:
         key = Path(directory) / "key"
         write_cluster_key(key)
@@ -196,16 +287,17 @@ def main(count: int, runs: int) -> None:
                 rate, send, receive = measured(what, key, count)
                 rates.append(rate)
                 print(
-                    f"{what:7} {rate:9,.0f} messages/s   {send:4.1f} us to send, {receive:4.1f} us to receive"
+                    f"{what:8} {rate:9,.0f} messages/s   {send:4.1f} us to send, {receive:4.1f} us to receive"
                 )
-    for what in ("shell", "bare"):
+    for what in [what for what in ("shell", "bare", *OVER_NATS) if what in found]:
         ratios = [ours / theirs for ours, theirs in zip(found["hybrid"], found[what], strict=True)]
         print(f"hybrid / {what}: {median(ratios):.0%} (of {runs}: {min(ratios):.0%} to {max(ratios):.0%})")
 
 
 def end_of(what: str, ports: list[str], key: str, count: str, me: str) -> None:
     addresses = {name: Address("127.0.0.1", int(port)) for name, port in zip(NAMES, ports, strict=True)}
-    task = {"bare": bare, "shell": shell, "hybrid": hybrid}[what](me, addresses, Path(key), int(count))
+    tasks = {"bare": bare, "shell": shell, "hybrid": hybrid, "nats": nats, "iterated": iterated}
+    task = tasks[what](me, addresses, Path(key), int(count))
     try:
         import uvloop
     except ModuleNotFoundError:

@@ -8,9 +8,8 @@ any speed: Node holds nothing up that it need not, and never shows her an answer
 
 import json
 
-from local import run_group
-
 from aforesaid import Node
+from local import run_group
 
 QUESTIONS = ["Who is for lunch?", "Shall we take the stairs?", "Is it Friday?"]
 

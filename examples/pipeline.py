@@ -9,9 +9,8 @@ nothing but a handful of bytes in each message, and without the services knowing
 
 import json
 
-from local import run_group
-
 from aforesaid import Node
+from local import run_group
 
 ORDERS = 20
 STAGES = ["intake", "pricing", "shipping"]

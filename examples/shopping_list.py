@@ -11,9 +11,8 @@ what was removed.
 import json
 from typing import Any
 
-from local import run_group
-
 from aforesaid import Node
+from local import run_group
 
 EDITS = {
     "ann": [("add", "milk"), ("add", "bread"), ("remove", "milk"), ("add", "tea")],

@@ -40,6 +40,19 @@ class Crowd:
         """True if nobody holds anything for later."""
         return not any(any(node.gauges().values()) for node in self.nodes.values())
 
+    @property
+    def in_one_piece(self) -> bool:
+        """True if everyone can be reached from the oldest over links that both ends have."""
+        links = {name: set(node._running.machine.links()) for name, node in self.nodes.items()}
+        reached, left = set(), [next(iter(links))]
+        while left:
+            name = left.pop()
+            reached.add(name)
+            for peer, lid in links[name]:
+                if peer not in reached and (name, lid) in links.get(peer, ()):
+                    left.append(peer)
+        return len(reached) == len(links)
+
     async def _hear(self, node: Node) -> None:
         async for _ in node:
             pass

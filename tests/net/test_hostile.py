@@ -1,118 +1,26 @@
 """Whatever strangers send to a live node is refused and counted, delivers nothing, and costs no memory."""
 
 import asyncio
-import os
 import random
-import socket
-import tracemalloc
 from pathlib import Path
 
 import pytest
 from net_stage import free_addresses, group_configs, run, running, take, until
+from siege import ALGORITHM, Stranger, siege
 
 from aforesaid import Config, Node
 from aforesaid.node import switchboard
-from aforesaid.security.datagrams import KeyRing, Sealer
 from aforesaid.security.keyfiles import write_cluster_key
-from aforesaid.security.keys import make_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of
 from aforesaid.wire.packet import Clear, Header
 
 HOSTILE = 100_000
-BATCH = 60
-ALGORITHM = "hybrid_multicast_sps"
-
-
-class Stranger:
-    """A socket at the address of a peer: hears what the node says to that peer, and says what it likes."""
-
-    def __init__(self, mine: str, node: str) -> None:
-        self.socket = socket.socket(type=socket.SOCK_DGRAM)
-        self.socket.bind(Address.parse(mine))
-        self.socket.setblocking(False)
-        self.node = Address.parse(node)
-
-    def overheard(self) -> list[bytes]:
-        heard = []
-        while True:
-            try:
-                heard.append(self.socket.recv(65536))
-            except BlockingIOError:
-                return heard
-
-    def say(self, data: bytes) -> None:
-        self.socket.sendto(data, self.node)
-
-
-def mutant(data: bytes, chance: random.Random) -> bytes:
-    """A datagram with something wrong."""
-    changed = bytearray(data)
-    match chance.randrange(5):
-        case 0:
-            changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
-        case 1:
-            del changed[chance.randrange(len(changed)) :]
-        case 2:
-            changed += chance.randbytes(chance.randrange(1, 50))
-        case 3:
-            return chance.randbytes(chance.randrange(0, 1500))
-        case 4:
-            at = chance.randrange(len(changed))
-            changed[at : at + 4] = chance.randbytes(4)
-    return bytes(changed)
-
-
-async def bombard(node: Node, stranger: Stranger, samples: list[bytes], valid: set[bytes]) -> None:
-    """So many hostile datagrams, as fast as the node takes them."""
-    chance, sent = random.Random(8), 0
-    before = sum(node.refused.values())
-    while (refused := sum(node.refused.values()) - before) < HOSTILE:
-        assert sent < 2 * HOSTILE, f"{refused} of {sent} were refused"
-        for _ in range(BATCH):
-            data = mutant(chance.choice(samples), chance)
-            if data not in valid:
-                stranger.say(data)
-                sent += 1
-        stranger.overheard()
-        await asyncio.sleep(0)
-
-
-def sealed_by_a_stranger(cluster: bytes) -> list[bytes]:
-    sealer = Sealer(KeyRing(make_cluster_key()), Header(cluster, "bob", 2**60))
-    return [sealer.greet(), sealer.seal(b"\x91\xc4\x01x", os.urandom(8))]
 
 
 def test_hostile_datagrams_into_a_sealed_node(tmp_path: Path) -> None:
     async def main() -> None:
-        key = write_cluster_key(tmp_path / "key")
-        configs = group_configs(["alice", "bob", "carol"], security={"cluster_key": str(tmp_path / "key")})
-        stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
-        async with running({name: configs[name] for name in ("alice", "carol")}) as nodes:
-            alice = nodes["alice"]
-            # What a member once said, and what this node says itself: to be replayed and reflected.
-            member = Sealer(KeyRing(key), Header(cluster_id("aforesaid", ALGORITHM), "bob", 1))
-            greeting = member.greet()
-            stranger.say(greeting)
-            await until(lambda: alice.peers["bob"] == "connected", "a member is heard")
-            samples = [
-                greeting,
-                *stranger.overheard(),
-                *sealed_by_a_stranger(cluster_id("aforesaid", ALGORITHM)),
-            ]
-            tracemalloc.start()
-            await bombard(alice, stranger, samples[:1] * 3 + samples, set())
-            size, _ = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert size < 2**20, f"{size} bytes were kept"
-            assert {"forged", "truncated", "not ours", "version", "cluster", "key"} <= set(alice.refused)
-            for again in (greeting, greeting):
-                stranger.say(again)
-            await until(lambda: alice.refused.get("replayed", 0) > 1, "replays are refused")
-            assert alice.gauges()["inbox_messages"] == 0
-            await nodes["carol"].send({"alice"}, b"still there?")
-            assert [message.payload for message in await take(alice, 1)] == [b"still there?"]
-        stranger.socket.close()
+        await siege(tmp_path, HOSTILE)
 
     run(main())
 

@@ -2,9 +2,12 @@
 
 import asyncio
 import resource
+import time
+from pathlib import Path
 
 import pytest
-from net_stage import group_configs, run, running, take, until
+from dead_peer import load_on_a_dead_peer
+from net_stage import complaints, group_configs, judged, run, running, take, until
 
 from aforesaid import Config, Node
 from aforesaid.node import Closed
@@ -42,6 +45,15 @@ def test_a_dead_peer_makes_its_senders_wait_and_eviction_lets_them_go_on(transpo
             assert await receipt.delivered() == {"carol"}
 
     run(main())
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_peer_killed_under_load_costs_no_more_than_the_queues(tmp_path: Path, transport: str) -> None:
+    async def main() -> None:
+        await load_on_a_dead_peer(tmp_path, 2.0, transport)
+
+    run(main())
+    assert not complaints(judged(tmp_path)[0])
 
 
 def test_a_queue_is_bounded_in_bytes_too() -> None:
@@ -197,6 +209,21 @@ def test_a_silent_peer_is_evicted_if_so_configured() -> None:
                 await until(lambda: nodes["alice"].peers["carol"] == "evicted", "carol is evicted")
                 await until(lambda: nodes["bob"].peers["carol"] == "evicted", "by both")
             assert nodes["alice"].peers["bob"] == "connected"
+
+    run(main())
+
+
+def test_who_stood_still_itself_evicts_nobody_for_it() -> None:
+    async def main() -> None:
+        configs = group_configs(["alice", "bob"], heartbeat_s=0.05, evict_after_s=0.3, linger_s=0)
+        async with running(configs) as nodes:
+            for name, other in (("alice", "bob"), ("bob", "alice")):
+                await until(lambda name=name, other=other: nodes[name].peers[other] == "connected", "heard")
+            for _ in range(3):
+                time.sleep(0.5)  # The loop, and so either node, stands still.
+                await asyncio.sleep(0.2)
+            assert nodes["alice"].peers == {"bob": "connected"}
+            assert nodes["bob"].peers == {"alice": "connected"}
 
     run(main())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from net_stage import complaints, group_configs, judged, run, running, take, unt
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.node.streams import StreamCarrier
+from aforesaid.node.switchboard import Peer
+from aforesaid.wire import record
 
 
 def carrier(node: Node) -> StreamCarrier:
@@ -83,6 +86,27 @@ def test_a_stream_without_a_word_is_lost_and_made_again() -> None:
             await until(lambda: peer.epoch > epoch, "a new stream stands")
             await nodes["a"].send({"b"}, b"hello")
             assert [message.payload for message in await take(nodes["b"], 1)] == [b"hello"]
+
+    run(main())
+
+
+def test_who_stood_still_itself_does_not_take_others_for_silent() -> None:
+    """As when a whole machine is paused: nobody said anything meanwhile, and everybody is there."""
+
+    async def main() -> None:
+        configs = group_configs(["a", "b"], transport="tcp", heartbeat_s=0.1, linger_s=0)
+        async with running(configs) as nodes:
+            await until(lambda: nodes["a"].peers["b"] == "connected", "a stream stands")
+            before = [
+                carrier(node).peers[other].stream for node, other in zip(nodes.values(), "ba", strict=True)
+            ]
+            for _ in range(3):
+                time.sleep(0.5)  # The loop, and so either node, stands still.
+                await asyncio.sleep(0.25)
+            after = [
+                carrier(node).peers[other].stream for node, other in zip(nodes.values(), "ba", strict=True)
+            ]
+            assert after == before
 
     run(main())
 
@@ -196,5 +220,21 @@ def test_nobody_at_the_contact_address_is_said_in_one_line() -> None:
         node = Node(Config.of({"name": "late", **PRC, "contact": "127.0.0.1:9"}))
         with pytest.raises(Misuse, match=r"contact: cannot reach a member at 127\.0\.0\.1:9"):
             await node.__aenter__()
+
+    run(main())
+
+
+def test_a_node_that_loses_its_group_while_it_closes_still_closes() -> None:
+    async def main() -> None:
+        async with Node(Config.of({"name": "a", **PRC})) as a:
+            b = await Node(Config.of({"name": "b", **PRC, "contact": str(a.address)})).__aenter__()
+            # Something waits for a member that cannot be reached any more.
+            nobody = carrier(b).peers["nobody"] = Peer("nobody")
+            carrier(b)._write(nobody, record(b""))
+            closing = asyncio.create_task(b.close(linger_s=10.0))
+            await asyncio.sleep(0)
+            assert not closing.done(), "it waits for whoever does not hear"
+            b._running.isolated()
+            await asyncio.wait_for(closing, 5.0)
 
     run(main())

@@ -15,6 +15,7 @@ _EXTRA_OF_MODULE = {
     "numpy": "trace",
     "pyarrow": "trace",
     "matplotlib": "report",
+    "numba": "fleet",
     "pyspark": "spark",
     "py4j": "spark",
     "pandas": "spark",

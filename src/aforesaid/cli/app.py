@@ -7,8 +7,9 @@ import typer
 from typer import Argument, Option
 
 from aforesaid import __version__
+from aforesaid.cli import commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
-from aforesaid.cli.spark import Debug, Master, Memory, Remote, Temporary
+from aforesaid.cli.options import AsJson
 
 app = typer.Typer(
     name="aforesaid",
@@ -18,17 +19,16 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="""Causal broadcast and causal delivery: exactly once, and never before what was said before.
 
-Run algorithms in a simulated bad network, judge what they did, or explore every schedule there is.
+Run algorithms in a simulated bad network, judge what they did, explore every schedule there is; sweep and
+audit at scale on Spark; or run real nodes.
 
 Exit codes: 0 kept or done, 1 violated, 2 misuse, 3 unknown.""",
 )
 
-AsJson = Annotated[
-    bool, Option("--json", help="Print one JSON value for programs instead of text for people.")
-]
+SIMULATED = "Simulate, judge, explore"
 
 
-@app.command()
+@app.command(rich_help_panel=SIMULATED)
 def simulate(
     scenario: Annotated[
         Path, Argument(help="A scenario in TOML; see the directory scenarios/ and docs/scenarios.md.")
@@ -61,7 +61,7 @@ def simulate(
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(rich_help_panel=SIMULATED)
 def check(
     trace: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
     properties: Annotated[
@@ -84,7 +84,7 @@ def check(
     raise typer.Exit(check_runs(trace, properties, witnesses, as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=SIMULATED)
 def explore(
     algorithm: Annotated[str, Argument(help="A name from `aforesaid algorithms`.")],
     processes: Annotated[int, Option(min=1, help="How many processes.")] = 3,
@@ -158,7 +158,7 @@ def explore(
     raise typer.Exit(explore_all(algorithm, scope, states_max, save, as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=SIMULATED)
 def algorithms(
     name: Annotated[str | None, Argument(help="Show one algorithm in full.")] = None, as_json: AsJson = False
 ) -> None:
@@ -168,7 +168,7 @@ def algorithms(
     show_algorithms(name, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=SIMULATED)
 def draw(
     trace: Annotated[Path, Argument(help="A run=NAME directory, or a directory with one run.")],
     out: Annotated[Path, Option(help="The picture, as SVG.")] = Path("spacetime.svg"),
@@ -185,213 +185,30 @@ def draw(
     draw_run(trace, out, messages, first, force)
 
 
-@app.command()
-def sweep(
-    grid: Annotated[
-        Path, Argument(help="A scenario with a table \\[sweep] of what varies; see docs/sweeps.md.")
-    ],
-    out: Annotated[
-        Path, Option(help="Where traces go: DIR/run=NAME/*.parquet, and the table DIR/sweep.parquet.")
-    ],
-    judge: Annotated[bool, Option("--check", help="Judge each run where it was made.")] = False,
-    force: Annotated[
-        bool, Option("--force", help="Replace runs of the same names that come from other scenarios.")
-    ] = False,
-    as_json: AsJson = False,
-    master: Master = None,
-    remote: Remote = None,
-    temporary: Temporary = None,
-    memory: Memory = "2g",
-    debug: Debug = False,
-) -> None:
-    """Run a grid of scenarios on Spark, one task each; started again, it runs only what is missing.
-
-    A scenario that fails is told with its replay command and stops no other.
-    Exit codes: 0 all done, 1 a promise was broken (with --check), 2 misuse, 3 a scenario failed.
-
-    [dim]aforesaid sweep scenarios/sweep.toml --out sweep --check[/dim]
-    [dim]aforesaid sweep scenarios/sweep.toml --out /shared/sweep --master spark://host:7077[/dim]
-    """
-    from aforesaid.cli.sweep import sweep_grid
-    from aforesaid.pipeline.session import SparkOptions
-
-    options = SparkOptions(master, remote, temporary, memory, debug)
-    raise typer.Exit(sweep_grid(grid, out, judge, force, as_json, options))
-
-
-@app.command()
-def metrics(
-    traces: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
-    out: Annotated[Path, Option(help="Where the tables go, each as Parquet and CSV.")],
-    force: Annotated[bool, Option("--force", help="Replace tables that are there.")] = False,
-    as_json: AsJson = False,
-    master: Master = None,
-    remote: Remote = None,
-    temporary: Temporary = None,
-    memory: Memory = "2g",
-    debug: Debug = False,
-) -> None:
-    """Measure traces on Spark: latency, also above the causal optimum, space and traffic over time, growth.
-
-    [dim]aforesaid metrics traces --out metrics[/dim]
-    """
-    from aforesaid.cli.metrics import measure_runs
-    from aforesaid.pipeline.session import SparkOptions
-
-    options = SparkOptions(master, remote, temporary, memory, debug)
-    raise typer.Exit(measure_runs(traces, out, force, as_json, options))
-
-
-@app.command()
-def report(
-    directories: Annotated[
-        list[Path], Argument(help="Where `sweep`, `audit` and `metrics` wrote their tables; any of them.")
-    ],
-    out: Annotated[Path, Option(help="The page, one HTML file with everything in it.")] = Path("report.html"),
-    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
-) -> None:
-    """Make one page to read of what was run, judged and measured. Needs no Spark.
-
-    [dim]aforesaid report sweep audit metrics --out report.html[/dim]
-    """
-    from aforesaid.cli.report import write_report
-
-    write_report(directories, out, force)
-
-
-@app.command()
-def audit(
-    traces: Annotated[
-        Path, Argument(help="A directory of runs, or of tables over all runs; see docs/audit.md.")
-    ],
-    out: Annotated[
-        Path, Option(help="Where the tables go: DIR/verdicts.parquet, violations.parquet, summary.json, ...")
-    ],
-    properties: Annotated[
-        list[str] | None,
-        Option(
-            "--property",
-            help="Require this property (may be repeated). Default: what each run's algorithm promises.",
+for panel, commands in (
+    (
+        "The data pipeline, on Spark",
+        (
+            commands_pipeline.sweep,
+            commands_pipeline.audit,
+            commands_pipeline.metrics,
+            commands_pipeline.report,
         ),
-    ] = None,
-    witnesses: Annotated[int, Option(min=1, help="How many violations to word per run and property.")] = 5,
-    messages_max: Annotated[
-        int, Option(min=1, help="Refuse runs of more messages: a worker holds their table, 400 bytes each.")
-    ] = 5_000_000,
-    force: Annotated[bool, Option("--force", help="Replace DIR if it exists.")] = False,
-    as_json: AsJson = False,
-    master: Master = None,
-    remote: Remote = None,
-    temporary: Temporary = None,
-    memory: Memory = "2g",
-    debug: Debug = False,
-) -> None:
-    """Judge any number of runs of any size on Spark, by the rules of `check`; write tables of the findings.
-
-    Rows that cannot be judged are counted and set aside, never dropped; a damaged run stops no other.
-
-    [dim]aforesaid audit traces --out audit[/dim]
-    [dim]aforesaid audit /shared/traces --out /shared/audit --master spark://host:7077[/dim]
-    """
-    from aforesaid.cli.audit import audit_runs
-    from aforesaid.pipeline.session import SparkOptions
-
-    options = SparkOptions(master, remote, temporary, memory, debug)
-    raise typer.Exit(audit_runs(traces, out, properties, witnesses, messages_max, force, as_json, options))
-
-
-Directory = Annotated[Path, Argument(help="The directory of a live node, as its configuration says.")]
-
-
-@app.command()
-def node(
-    config: Annotated[Path, Option(help="The node's configuration in TOML; see docs/node.md.")],
-    log: Annotated[str, Option(help="Log this and worse: debug, info, warning or error.")] = "warning",
-) -> None:
-    """Run a node that speaks JSON lines: messages in on standard input, deliveries out on standard output.
-
-    A line {"payload": "hello"} is for everyone, {"to": ["bob"], "payload": "hello"} for some.
-    The end of the input, or SIGTERM, closes the node once others have what it said.
-
-    [dim]aforesaid node --config alice.toml[/dim]
-    """
-    from aforesaid.cli.node import run_node
-
-    run_node(config, log)
-
-
-@app.command()
-def cluster(
-    count: Annotated[int, Argument(min=1, max=100, help="How many nodes.", metavar="N")],
-    directory: Annotated[Path, Option(help="Where configurations and traces go.")] = Path("cluster"),
-    algorithm: Annotated[
-        str, Option(help="hybrid_multicast_sps, hybrid_multicast, waiting or prc_spray.")
-    ] = "hybrid_multicast_sps",
-    transport: Annotated[str | None, Option(help="udp or tcp. Default: udp, where it will do.")] = None,
-) -> None:
-    """Start N nodes on this machine, for trying things; Ctrl-C stops them all.
-
-    Type "p0 hello" to have p0 say hello to everyone. On loopback and in the clear: not for the network.
-
-    [dim]aforesaid cluster 3[/dim]
-    """
-    from aforesaid.cli.cluster import run_cluster
-
-    run_cluster(count, directory, algorithm, transport or ("tcp" if algorithm == "prc_spray" else "udp"))
-
-
-@app.command()
-def why(
-    directory: Directory,
-    message: Annotated[
-        str | None, Argument(help="A message, as alice#5. Without one: the peers, and how they are.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ask a live node why a message waits: what is missing, who holds it, since when.
-
-    [dim]aforesaid why cluster/p0 p1#5[/dim]
-    """
-    from aforesaid.cli.node import explain
-
-    explain(directory, message, as_json)
-
-
-@app.command()
-def evict(directory: Directory, peer: Annotated[str, Argument(help="Who will not come back.")]) -> None:
-    """Tell a live node that a peer is gone for good; it tells the others.
-
-    Nobody waits for the peer any more, and nothing of it is let in. docs/node.md says what that costs.
-
-    [dim]aforesaid evict cluster/p0 p1[/dim]
-    """
-    from aforesaid.cli.node import evict as evict_peer
-
-    evict_peer(directory, peer)
-
-
-@app.command()
-def ingest(
-    segments: Annotated[
-        Path, Argument(help="Where nodes have their trace segments: one directory, or one above them.")
-    ],
-    out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
-    run: Annotated[str, Option(help="The run's name.")] = "nodes",
-    force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make one trace of what real nodes wrote down, to be judged by `check` or `audit`.
-
-    A node that was killed is a process that crashed; a record that it did not complete is left out.
-
-    [dim]aforesaid ingest cluster --out traces && aforesaid check traces/run=nodes[/dim]
-    """
-    from aforesaid.cli.ingest import ingest_segments
-
-    ingest_segments(segments, out, run, force, as_json)
-
-
-app.add_typer(keys_app)
+    ),
+    (
+        "Real nodes",
+        (
+            commands_node.node,
+            commands_node.cluster,
+            commands_node.why,
+            commands_node.evict,
+            commands_node.ingest,
+        ),
+    ),
+):
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(keys_app, rich_help_panel="Real nodes")
 
 
 @app.callback(invoke_without_command=True)

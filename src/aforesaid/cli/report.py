@@ -8,12 +8,22 @@ from aforesaid.report.findings import read_findings
 from aforesaid.report.page import page
 
 
-def write_report(directories: list[Path], out: Path, force: bool) -> None:
+def write_report(directories: list[Path], out: Path, note: Path | None, force: bool) -> None:
     if out.exists() and not force:
         raise Misuse(f"{out} exists; choose another --out or pass --force")
-    text = page(read_findings(directories))
+    found = read_findings(directories)
+    if note is not None:
+        found.note = _text(note)
+    text = page(found)
     try:
         out.write_text(text)
     except OSError as error:
         raise Misuse(f"cannot write {out}: {error.strerror}") from error
     show.out.print(f"report: {out} ({len(text) / 1024:,.0f} kB); open it in a browser")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misuse(f"cannot read {path}: {error}") from error

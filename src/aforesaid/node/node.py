@@ -294,11 +294,15 @@ class Node:
     async def _beat(self) -> None:
         """One timer for all peers: heartbeats to the idle, and eviction of the silent if so configured."""
         evict_after = round(self.config.evict_after_s * SECOND)
+        beaten = time.monotonic_ns()
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
             host, now = self._running, time.monotonic_ns()
             host.carrier.beat(now)
-            if evict_after and host.error is None:
+            # Who stood still itself lets others be heard before it judges them.
+            stood_still = now - beaten > 1.5 * SECOND * self.config.heartbeat_s
+            beaten = now
+            if evict_after and host.error is None and not stood_still:
                 for peer in self.config.peers:
                     heard = host.carrier.heard_ns(peer)
                     if peer not in host.gone and heard is not None and now - heard > evict_after:
@@ -342,6 +346,9 @@ class Node:
         try:
             async with asyncio.timeout(linger_s):
                 await self.drain()
+        except Isolated:
+            # Whoever could have heard is gone; there is nothing to wait for.
+            tell("closed while isolated", level="warning", name=self.config.name)
         except TimeoutError:
             host = self._running
             tell("closed too early", level="warning", under_way=host.flight.held, **host.machine.gauges())

@@ -54,6 +54,7 @@ class StreamCarrier:
         self._inlet = inlet
         self._above = above
         self._heartbeat = round(config.heartbeat_s * SECOND)
+        self._beaten = time.monotonic_ns()
         self._changing = config.algorithm == "prc_spray"
         self._book = Book()
         self._paused = False
@@ -100,12 +101,16 @@ class StreamCarrier:
 
     def beat(self, now: Nanoseconds) -> None:
         self._switchboard.expire(now)
+        # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
+        # else all links of a changing group would end at once, and it would fall to pieces.
+        stood_still = now - self._beaten > 3 * self._heartbeat // 2
+        self._beaten = now
         for peer in list(self.peers.values()):
             stream = peer.stream
             if stream is None:
                 if len(self.peers) > PEERS_MAX and peer.calling is None:
                     del self.peers[peer.name]
-            elif now - stream.heard_ns > 3 * self._heartbeat and not self._paused:
+            elif now - stream.heard_ns > 3 * self._heartbeat and not self._paused and not stood_still:
                 tell("silent", peer=peer.name)
                 stream.abort()
                 self.lost(peer, stream)

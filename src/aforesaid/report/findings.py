@@ -1,7 +1,7 @@
 """What a report is made of: the tables that `sweep`, `audit` and `metrics` left in some directories.
 
 Any of them may be missing; the page says so. Tables are small (rows per run, group or bin, never per
-delivery) and read whole.
+delivery) and read whole. A directory may also be one run's trace: then the page tells who took part.
 """
 
 import json
@@ -14,12 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aforesaid.core import Misuse
+from aforesaid.trace.parquet import ParquetTrace, open_trace
 
 Row: TypeAlias = dict[str, Any]
 
 SWEEP = ("sweep",)
 AUDIT = ("verdicts", "violations")
 METRICS = ("runs", "latency", "histogram", "series", "growth")
+TRACE = ("runs", "processes", "messages")
+"""Tables that show a directory to be one run's trace."""
 
 
 @dataclass
@@ -31,6 +34,10 @@ class Findings:
     tables: dict[str, list[Row]] = field(default_factory=dict)
     summary: Row = field(default_factory=dict)
     """What the audit says of itself."""
+    traces: list[ParquetTrace] = field(default_factory=list)
+    """Runs to be told in detail."""
+    note: str = ""
+    """What was done, in the words of whoever did it."""
 
     def rows(self, name: str) -> list[Row]:
         return self.tables.get(name, [])
@@ -47,9 +54,13 @@ def read_findings(directories: Sequence[Path]) -> Findings:
             raise Misuse(
                 f"{directory} does not exist" if not directory.exists() else f"{directory} is no directory"
             )
-        if not _read(directory, found):
+        if all((directory / f"{name}.parquet").exists() for name in TRACE):
+            found.traces.append(open_trace(directory))
+        elif not _read(directory, found):
             wanted = ", ".join(f"{name}.parquet" for name in (*SWEEP, *AUDIT[:1], *METRICS[1:2]))
-            raise Misuse(f"{directory} has no tables of sweep, audit or metrics, such as {wanted}")
+            raise Misuse(
+                f"{directory} has no tables of sweep, audit or metrics, such as {wanted}; and is no trace"
+            )
         found.sources.append(str(directory))
     return found
 

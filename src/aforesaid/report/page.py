@@ -8,15 +8,18 @@ from aforesaid.report.findings import AUDIT, METRICS, SWEEP, Findings, Row
 from aforesaid.report.judgement import headline, section_of_failures, section_of_verdicts
 from aforesaid.report.markup import STYLE, facts, section
 from aforesaid.report.measurements import section_of_growth, section_of_latency, section_of_series
+from aforesaid.report.runs import section_of_note, sections_of_traces
 
 
 def page(found: Findings) -> str:
     """The whole page."""
     value, sentence = headline(found)
     sections = [
+        section_of_note(found),
         section_of_runs(found),
         section_of_verdicts(found),
         section_of_failures(found),
+        sections_of_traces(found),
         section_of_latency(found),
         section_of_series(found),
         section_of_growth(found),
@@ -48,6 +51,8 @@ def page(found: Findings) -> str:
 def section_of_runs(found: Findings) -> str:
     """What was run, in a few lines."""
     rows = found.rows("sweep") or found.rows("runs")
+    if not rows and found.traces:
+        return ""
     if not rows:
         runs = len({row["run"] for row in found.rows("verdicts")})
         return section("What was run", facts([("runs", f"{runs:,}")])) if runs else ""
@@ -80,13 +85,15 @@ def section_of_gaps(found: Findings) -> str:
     gaps = []
     if not found.has(AUDIT):
         gaps.append(("how the traces were judged", "aforesaid audit TRACES --out DIR"))
-    if not found.has(METRICS):
+    told = bool(found.traces)
+    timeless = told and all(trace.run.clock == "local" for trace in found.traces)
+    if not found.has(METRICS) and not timeless:
         gaps.append(("latency, space, traffic and growth", "aforesaid metrics TRACES --out DIR"))
-    elif not found.rows("series"):
+    elif found.has(METRICS) and not found.rows("series"):
         gaps.append(
             ("space and traffic over time: the runs were not sampled", "sample_ms = 20 in the scenario")
         )
-    if not found.has(SWEEP) and not found.rows("runs"):
+    if not found.has(SWEEP) and not found.rows("runs") and not told:
         gaps.append(("what was run, and what failed", "aforesaid sweep GRID.toml --out DIR"))
     if not gaps:
         return ""

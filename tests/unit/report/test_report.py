@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from aforesaid.core import Misuse
+from aforesaid.core import MessageId, Misuse
 from aforesaid.report.figures import Panel, growth_figure
 from aforesaid.report.findings import read_findings
 from aforesaid.report.page import page
+from aforesaid.trace import Run, Tracer
+from aforesaid.trace.parquet import ParquetSink
 
 SWEPT: dict[str, Any] = {
     "state": "done",
@@ -208,6 +210,36 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(tmp_path: Path) 
     del tables["series"]
     text = page(read_findings([write(tmp_path / "metrics", **tables)]))
     assert "the runs were not sampled" in text
+
+
+def run_of_nodes(root: Path, clock: str) -> Path:
+    with ParquetSink(root, "nodes") as sink:
+        tracer = Tracer(sink)
+        alice, bob = (tracer.began(name, 0, 0) for name in ("alice", "bob"))
+        for number in range(1, 4):
+            tracer.sent(alice, MessageId("alice", 0, number), number)
+            tracer.delivered(alice, MessageId("alice", 0, number), number)
+        tracer.delivered(bob, MessageId("alice", 0, 1), 9)
+        tracer.ended(bob, "evicted", 10, complete=False)
+        tracer.close(Run(run="nodes", algorithm="waiting", clock=clock))
+    return root / "run=nodes"
+
+
+def test_a_run_is_told_with_who_took_part_and_what_was_done(tmp_path: Path) -> None:
+    audit = write(tmp_path / "audit", verdicts=verdict_rows("kept"))
+    found = read_findings([audit, run_of_nodes(tmp_path / "local", "local")])
+    found.note = "bob is killed <-9>\n\nalice goes on\n"
+    text = page(found)
+    assert "<li>bob is killed &lt;-9&gt;</li>\n<li>alice goes on</li>" in text
+    assert "3 said, 4 deliveries" in text
+    rows = [re.findall("<td[^>]*>(.*?)</td>", line) for line in text.splitlines()]
+    assert ["alice", "alive", "3", "3"] in rows
+    assert ["bob", "evicted, its log torn off", "0", "1"] in rows
+    assert "order needs no clock" in text
+    # Latency cannot be had between clocks of their own: the page does not ask for it.
+    assert "What this page lacks" not in text
+    text = page(read_findings([audit, run_of_nodes(tmp_path / "global", "global")]))
+    assert "aforesaid metrics TRACES --out DIR" in text
 
 
 def test_many_algorithms_and_rows_do_not_break_it(tmp_path: Path) -> None:

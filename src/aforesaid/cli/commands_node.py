@@ -1,0 +1,93 @@
+"""The subcommands for real nodes and their options; what they do lives in the modules they import."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from aforesaid.cli.options import AsJson
+
+Directory = Annotated[Path, Argument(help="The directory of a live node, as its configuration says.")]
+
+
+def node(
+    config: Annotated[Path, Option(help="The node's configuration in TOML; see docs/node.md.")],
+    log: Annotated[str, Option(help="Log this and worse: debug, info, warning or error.")] = "warning",
+) -> None:
+    """Run a node that speaks JSON lines: messages in on standard input, deliveries out on standard output.
+
+    A line {"payload": "hello"} is for everyone, {"to": ["bob"], "payload": "hello"} for some.
+    The end of the input, or SIGTERM, closes the node once others have what it said.
+
+    [dim]aforesaid node --config alice.toml[/dim]
+    """
+    from aforesaid.cli.node import run_node
+
+    run_node(config, log)
+
+
+def cluster(
+    count: Annotated[int, Argument(min=1, max=100, help="How many nodes.", metavar="N")],
+    directory: Annotated[Path, Option(help="Where configurations and traces go.")] = Path("cluster"),
+    algorithm: Annotated[
+        str, Option(help="hybrid_multicast_sps, hybrid_multicast, waiting or prc_spray.")
+    ] = "hybrid_multicast_sps",
+    transport: Annotated[str | None, Option(help="udp or tcp. Default: udp, where it will do.")] = None,
+) -> None:
+    """Start N nodes on this machine, for trying things; Ctrl-C stops them all.
+
+    Type "p0 hello" to have p0 say hello to everyone. On loopback and in the clear: not for the network.
+
+    [dim]aforesaid cluster 3[/dim]
+    """
+    from aforesaid.cli.cluster import run_cluster
+
+    run_cluster(count, directory, algorithm, transport or ("tcp" if algorithm == "prc_spray" else "udp"))
+
+
+def why(
+    directory: Directory,
+    message: Annotated[
+        str | None, Argument(help="A message, as alice#5. Without one: the peers, and how they are.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a live node why a message waits: what is missing, who holds it, since when.
+
+    [dim]aforesaid why cluster/p0 p1#5[/dim]
+    """
+    from aforesaid.cli.node import explain
+
+    explain(directory, message, as_json)
+
+
+def evict(directory: Directory, peer: Annotated[str, Argument(help="Who will not come back.")]) -> None:
+    """Tell a live node that a peer is gone for good; it tells the others.
+
+    Nobody waits for the peer any more, and nothing of it is let in. docs/node.md says what that costs.
+
+    [dim]aforesaid evict cluster/p0 p1[/dim]
+    """
+    from aforesaid.cli.node import evict as evict_peer
+
+    evict_peer(directory, peer)
+
+
+def ingest(
+    segments: Annotated[
+        Path, Argument(help="Where nodes have their trace segments: one directory, or one above them.")
+    ],
+    out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
+    run: Annotated[str, Option(help="The run's name.")] = "nodes",
+    force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make one trace of what real nodes wrote down, to be judged by `check` or `audit`.
+
+    A node that was killed is a process that crashed; a record that it did not complete is left out.
+
+    [dim]aforesaid ingest cluster --out traces && aforesaid check traces/run=nodes[/dim]
+    """
+    from aforesaid.cli.ingest import ingest_segments
+
+    ingest_segments(segments, out, run, force, as_json)

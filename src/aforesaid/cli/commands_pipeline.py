@@ -1,0 +1,125 @@
+"""The subcommands of the data pipeline and their options; what they do lives in the modules they import."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from aforesaid.cli.options import AsJson
+from aforesaid.cli.spark import Debug, Master, Memory, Remote, Temporary
+
+
+def sweep(
+    grid: Annotated[
+        Path, Argument(help="A scenario with a table \\[sweep] of what varies; see docs/sweeps.md.")
+    ],
+    out: Annotated[
+        Path, Option(help="Where traces go: DIR/run=NAME/*.parquet, and the table DIR/sweep.parquet.")
+    ],
+    judge: Annotated[bool, Option("--check", help="Judge each run where it was made.")] = False,
+    force: Annotated[
+        bool, Option("--force", help="Replace runs of the same names that come from other scenarios.")
+    ] = False,
+    as_json: AsJson = False,
+    master: Master = None,
+    remote: Remote = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+) -> None:
+    """Run a grid of scenarios on Spark, one task each; started again, it runs only what is missing.
+
+    A scenario that fails is told with its replay command and stops no other.
+    Exit codes: 0 all done, 1 a promise was broken (with --check), 2 misuse, 3 a scenario failed.
+
+    [dim]aforesaid sweep scenarios/sweep.toml --out sweep --check[/dim]
+    [dim]aforesaid sweep scenarios/sweep.toml --out /shared/sweep --master spark://host:7077[/dim]
+    """
+    from aforesaid.cli.sweep import sweep_grid
+    from aforesaid.pipeline.session import SparkOptions
+
+    options = SparkOptions(master, remote, temporary, memory, debug)
+    raise typer.Exit(sweep_grid(grid, out, judge, force, as_json, options))
+
+
+def audit(
+    traces: Annotated[
+        Path, Argument(help="A directory of runs, or of tables over all runs; see docs/audit.md.")
+    ],
+    out: Annotated[
+        Path, Option(help="Where the tables go: DIR/verdicts.parquet, violations.parquet, summary.json, ...")
+    ],
+    properties: Annotated[
+        list[str] | None,
+        Option(
+            "--property",
+            help="Require this property (may be repeated). Default: what each run's algorithm promises.",
+        ),
+    ] = None,
+    witnesses: Annotated[int, Option(min=1, help="How many violations to word per run and property.")] = 5,
+    force: Annotated[bool, Option("--force", help="Replace DIR if it exists.")] = False,
+    as_json: AsJson = False,
+    master: Master = None,
+    remote: Remote = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+) -> None:
+    """Judge any number of runs of any size on Spark, by the rules of `check`; write tables of the findings.
+
+    Rows that cannot be judged are counted and set aside, never dropped; a damaged run stops no other.
+
+    [dim]aforesaid audit traces --out audit[/dim]
+    [dim]aforesaid audit /shared/traces --out /shared/audit --master spark://host:7077[/dim]
+    """
+    from aforesaid.cli.audit import audit_runs
+    from aforesaid.pipeline.session import SparkOptions
+
+    options = SparkOptions(master, remote, temporary, memory, debug)
+    raise typer.Exit(audit_runs(traces, out, properties, witnesses, force, as_json, options))
+
+
+def metrics(
+    traces: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
+    out: Annotated[Path, Option(help="Where the tables go, each as Parquet and CSV.")],
+    force: Annotated[bool, Option("--force", help="Replace tables that are there.")] = False,
+    as_json: AsJson = False,
+    master: Master = None,
+    remote: Remote = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+) -> None:
+    """Measure traces on Spark: latency, also above the causal optimum, space and traffic over time, growth.
+
+    [dim]aforesaid metrics traces --out metrics[/dim]
+    """
+    from aforesaid.cli.metrics import measure_runs
+    from aforesaid.pipeline.session import SparkOptions
+
+    options = SparkOptions(master, remote, temporary, memory, debug)
+    raise typer.Exit(measure_runs(traces, out, force, as_json, options))
+
+
+def report(
+    directories: Annotated[
+        list[Path],
+        Argument(
+            help="Where `sweep`, `audit` and `metrics` wrote their tables; any of them. "
+            "Also run=NAME directories, to be told in detail."
+        ),
+    ],
+    out: Annotated[Path, Option(help="The page, one HTML file with everything in it.")] = Path("report.html"),
+    note: Annotated[
+        Path | None, Option(help="A text to put first: what was done, a line for each thing.")
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Make one page to read of what was run, judged and measured. Needs no Spark.
+
+    [dim]aforesaid report sweep audit metrics --out report.html[/dim]
+    """
+    from aforesaid.cli.report import write_report
+
+    write_report(directories, out, note, force)
