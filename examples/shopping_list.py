@@ -55,7 +55,7 @@ async def phone(node: Node) -> None:
         message = await anext(node)
         groceries.apply(json.loads(message.payload), str(message.id))
         done += 1
-    print(f"{node.name}: {groceries}")
+    print(f"{node.name}: {groceries}\n", end="")  # One write: three processes share the screen.
 
 
 if __name__ == "__main__":

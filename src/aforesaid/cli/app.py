@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from aforesaid import __version__
-from aforesaid.cli import commands_node, commands_pipeline
+from aforesaid.cli import commands_fleet, commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.options import AsJson
 
@@ -186,6 +186,7 @@ def draw(
 
 
 for panel, commands in (
+    (SIMULATED, (commands_fleet.reproduce,)),
     (
         "The data pipeline, on Spark",
         (

@@ -1,0 +1,26 @@
+"""The fleet: the paper's experiment with 10,000 processes in a minute, and floods of a million.
+
+A compiled kernel (numba) for PRC-broadcast; the only package that knows numba, so import it by name.
+"""
+
+from aforesaid.sim.fleet.fleet import FleetStopped, Outcome, Series, delay_at, simulate_fleet
+from aforesaid.sim.fleet.flood import Flood, flood, flood_wheel
+from aforesaid.sim.fleet.overlay import Overlay, random_overlay
+from aforesaid.sim.fleet.plan import Paper, Plan
+from aforesaid.sim.fleet.tracing import trace_fleet
+
+__all__ = [
+    "FleetStopped",
+    "Flood",
+    "Outcome",
+    "Overlay",
+    "Paper",
+    "Plan",
+    "Series",
+    "delay_at",
+    "flood",
+    "flood_wheel",
+    "random_overlay",
+    "simulate_fleet",
+    "trace_fleet",
+]

@@ -1,0 +1,83 @@
+"""One plan through the kernel and through the reference, and what they differ in."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aforesaid.sim.fleet.kernel import run
+from aforesaid.sim.fleet.layout import BUFFERED, COUNTED, EVENTS, EVICTED, EXPECTED, S_CONTROL, STATUS
+from aforesaid.sim.fleet.plan import Paper, Plan
+from aforesaid.sim.fleet.world import World
+from differential.reference import Reference
+
+LOOKS = 300
+"""Moments at which the space of both is compared."""
+
+
+@dataclass
+class Compared:
+    """What both did, in the same terms."""
+
+    differences: list[str]
+    deliveries: int
+    control: dict[str, int]
+    space_max: int
+    evicted: int
+
+
+def small(processes: int, seed: int, delay_ms: float, patience_s: float = 120.0, **more: float) -> Plan:
+    """A few minutes of the paper's experiment, with exchanges three times as often."""
+    parts = {"minutes": 3.0, "speak_from": 0.5, "speak_until": 2.0, "broadcasts_per_second": 3, **more}
+    paper = Paper(processes, seed, delay_ms=delay_ms, traced=None, **parts)  # type: ignore[arg-type]
+    return replace(paper.plan(), period=20_000_000_011, patience=round(patience_s * 1e9) + 7)
+
+
+def compare(plan: Plan) -> Compared:
+    looks = np.sort(np.random.default_rng(plan.seed).integers(0, plan.until, LOOKS)).tolist()
+    reference = Reference(plan)
+    reference.run(looks)
+    world = World(plan)
+    w = world.w
+    differences = []
+    for moment in [*looks, plan.until]:
+        run(w, moment)
+        if w[STATUS]:
+            return Compared([f"the kernel stopped: {w[STATUS]}"], 0, {}, 0, 0)
+        held = (int(w[EXPECTED]), int(w[BUFFERED]))
+        if moment < plan.until and held != reference.space[moment]:
+            differences.append(f"space at {moment}: {held}, reference {reference.space[moment]}")
+    if reference.evicted != w[EVICTED]:
+        differences.append(f"{w[EVICTED]} began again, in the reference {reference.evicted}")
+    differences += _control_differences(world, reference) + _order_differences(world, reference)
+    totals: dict[str, int] = {}
+    for (_, kind), count in reference.control.items():
+        totals[kind] = totals.get(kind, 0) + count
+    return Compared(
+        differences,
+        sum(len(host.delivered) for host in reference.hosts.values()),
+        totals,
+        max(map(sum, reference.space.values())),
+        reference.evicted,
+    )
+
+
+def _control_differences(world: World, reference: Reference) -> list[str]:
+    """Every second, every kind."""
+    counts = world.series[:, S_CONTROL:]
+    kernel = {(int(b), COUNTED[k]): int(counts[b, k]) for b, k in zip(*np.nonzero(counts), strict=True)}
+    return [
+        f"{kind} in second {second}: {kernel.get((second, kind), 0)}, not {reference.control[second, kind]}"
+        for second, kind in sorted({*kernel, *reference.control})
+        if kernel.get((second, kind), 0) != reference.control[second, kind]
+    ]
+
+
+def _order_differences(world: World, reference: Reference) -> list[str]:
+    """The same messages in the same order at each process."""
+    events = world.events[: world.w[EVENTS]]
+    differences = []
+    for number, host in reference.hosts.items():
+        delivered = events[(events[:, 1] == number) & (events[:, 2] >= 0), 2].tolist()
+        if delivered != host.delivered:
+            differences.append(f"p{number} delivered {len(delivered)} messages in another order or number")
+    return differences

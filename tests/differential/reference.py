@@ -1,0 +1,181 @@
+"""The judge of the fleet: the reference protocol, run over a fleet's own plan.
+
+A host of its own, without the simulator's extra nanosecond between frames of a link: everything sent takes
+the same time, and what arrives at the same time arrives in the order in which it was sent. Choices come from
+the same streams, so kernel and reference must agree in everything.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from aforesaid.core import MessageId
+from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
+from aforesaid.protocols.overlay.living import Living
+from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.spray import Spray
+from aforesaid.sim.fleet.layout import CRASH, ENTER, SAY, SETTLE
+from aforesaid.sim.fleet.plan import Plan
+
+
+def name(number: int) -> str:
+    """Names whose order is that of the numbers."""
+    return f"p{number:06d}"
+
+
+class Host:
+    """One process of the reference."""
+
+    def __init__(self, run: "Reference", number: int) -> None:
+        self.run = run
+        self.number = number
+        self.up = True
+        self.alone = False
+        self.incarnation = 0
+        self.settled = False
+        self.chance = [int(x) for x in run.plan.chance[number]]
+        self.delivered: list[int] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """A machine for this incarnation."""
+        plan, me = self.run.plan, name(self.number)
+        self.timers: dict[Any, int] = {}
+        prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
+        self.machine = Living(prc, Spray(me, plan.period, self.incarnation))
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Call the machine; if that left it isolated, begin again through anyone inside."""
+        if self.up:
+            getattr(self.machine, method)(*arguments, self.run.now, self)
+            if self.alone:
+                self.alone = False
+                self.begin_again()
+
+    def begin_again(self) -> None:
+        contacts = [n for n, host in self.run.hosts.items() if host.up and host is not self]
+        contacts = sorted(n for n in contacts if self.run.hosts[n].machine.inside)
+        if contacts:
+            self.run.evicted += 1
+            self.incarnation += 1
+            self.begin()
+            self.machine.join(name(contacts[self.choose("contact", len(contacts))]), self.run.now, self)
+            if self.settled:
+                self.machine.settle(self.run.now, self)
+
+    def send(self, targets: Any, message: Any) -> None:
+        run = self.run
+        if getattr(type(message), "control", False):
+            run.control[run.now // run.plan.bucket, kind_of(message)] += len(targets)
+        for target in targets:
+            run.at(run.now + run.delay(), run.arrive, int(target[1:]), name(self.number), message)
+
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
+        self.delivered.append(payload)
+
+    def admit(self, peer: str, incarnation: int | None = None) -> None: ...
+
+    def isolated(self) -> None:
+        self.alone = True
+
+    def arm(self, timer: Any, deadline: int) -> None:
+        self.timers[timer] = self.run.order
+        self.run.at(deadline, self.expire, timer, self.run.order)
+
+    def disarm(self, timer: Any) -> None:
+        self.timers.pop(timer, None)
+
+    def expire(self, timer: Any, armed: int) -> None:
+        if self.timers.get(timer) == armed:
+            del self.timers[timer]
+            self.call("expire", timer)
+
+    def choose(self, label: str, count: int) -> int:
+        high = self.draw()
+        return ((high << 31) | self.draw()) % count
+
+    def draw(self) -> int:
+        self.chance = [self.chance[0] * 40014 % 2147483563, self.chance[1] * 40692 % 2147483399]
+        return (self.chance[0] - self.chance[1]) % 2147483562
+
+
+def kind_of(message: Any) -> str:
+    match message:
+        case Control(kind=kind):
+            return kind
+        case Sampled(message=sampled):
+            return type(sampled).__name__
+        case Flood() | Join() | Welcome():
+            return type(message).__name__
+    raise TypeError(message)
+
+
+class Reference:
+    """A run of the reference over a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.now = 0
+        self.order = 0
+        self.agenda: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self.hosts: dict[int, Host] = {}
+        self.spoken = 0
+        self.evicted = 0
+        self.control: Counter[tuple[int, str]] = Counter()
+        self.space: dict[int, tuple[int, int]] = {}
+        """By moment: expected entries and handshake buffers, over all processes."""
+
+    def run(self, looks: list[int]) -> None:
+        """Run to the end of the plan, and look at the space held at these moments."""
+        for time, what, who, whom in self.plan.schedule.tolist():
+            self.at(time, self.planned, what, who, whom)
+        rest = sorted(looks)
+        while self.agenda:
+            time, _, step, arguments = heappop(self.agenda)
+            while rest and rest[0] <= time:
+                self.space[rest[0]] = self.held()
+                rest.pop(0)
+            if time >= self.plan.until:
+                return
+            self.now = time
+            step(*arguments)
+        self.space.update(dict.fromkeys(rest, self.held()))
+
+    def held(self) -> tuple[int, int]:
+        gauges = [host.machine.gauges() for host in self.hosts.values() if host.up]
+        return sum(g["expected"] for g in gauges), sum(g["buffered"] for g in gauges)
+
+    def at(self, time: int, step: Callable[..., None], *arguments: Any) -> None:
+        heappush(self.agenda, (time, self.order, step, arguments))
+        self.order += 1
+
+    def delay(self) -> int:
+        times, delays = self.plan.delay[:, 0], self.plan.delay[:, 1]
+        return int(delays[times.searchsorted(self.now, side="right") - 1])
+
+    def arrive(self, target: int, source: str, message: Any) -> None:
+        self.hosts[target].call("receive", source, message)
+
+    def planned(self, what: int, who: int, whom: int) -> None:
+        if what == ENTER:
+            host = self.hosts[who] = Host(self, who)
+            if whom >= 0:
+                host.call("join", name(whom))
+            else:
+                host.call("begin")
+        elif what == SAY:
+            self.spoken += 1
+            if self.hosts[who].up and self.hosts[who].machine.inside:
+                self.hosts[who].call("broadcast", self.spoken - 1)
+        elif what == SETTLE:
+            for host in self.hosts.values():
+                host.settled = True
+                host.call("settle")
+        elif what == CRASH:
+            self.hosts[who].up = False
+            self.at(self.now + self.plan.detector, self.tell, who)
+
+    def tell(self, dead: int) -> None:
+        for number in sorted(self.hosts):
+            self.hosts[number].call("peer_down", name(dead))
