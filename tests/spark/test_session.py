@@ -164,7 +164,8 @@ def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wa
             time.sleep(0.1)
         time.sleep(wait_s)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        _, said = process.communicate(timeout=60)
+        print(said.decode(errors="replace"))  # pytest shows it with a failure
     finally:
         process.kill()
         process.wait()

@@ -286,6 +286,8 @@ def _stop(gateway: Any) -> None:
     context = SparkContext._active_spark_context
     try:
         if context is not None:
+            # Interrupted tasks are cut off in the middle of a word; Python's server would print that.
+            vars(context._accumulatorServer)["handle_error"] = lambda *_: None
             within(STOP_SECONDS_MAX, context.stop)
         # Else what is collected later would be told to a JVM that is gone.
         within(STOP_SECONDS_MAX, gateway.shutdown)
@@ -317,9 +319,18 @@ def _plain(options: SparkOptions) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt from error
         if options.debug:
             raise
         raise Misuse(f"Spark failed: {_reason(error)} (--debug shows all of it)") from error
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came first: in the middle of a call, it makes py4j's next call fail."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _reason(error: BaseException) -> str:

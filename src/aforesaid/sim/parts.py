@@ -108,7 +108,7 @@ class HotSpot(Kind, frozen=True, tag="hot_spot"):
     """A few processes say most of everything."""
 
     per_second: PositiveRate
-    hot: list[str]
+    hot: Annotated[list[str], Meta(min_length=1)]
     share: Annotated[float, Meta(ge=0, le=1)] = 0.8
     fan_out: FanOut = 1
 

@@ -16,8 +16,8 @@ from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, run_one, simulate_to
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.grid import Grid, grid_of
 
-POISON = {"kind": "hot_spot", "per_second": 50, "hot": []}
-"""A workload without a speaker: valid, and it fails once it has to choose one."""
+POISON = {"delay": {"kind": "constant", "ms": 1e305}}
+"""A network so slow that no number of nanoseconds tells it: valid, and it fails."""
 
 
 def small_grid(**parts: Any) -> Grid:
@@ -54,14 +54,14 @@ def test_a_run_that_is_there_is_not_run_again(ledger: Ledger) -> None:
 def test_a_failure_is_a_row_and_its_replay_command_fails_the_same_way(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = small_grid(workload=[POISON]).planned[0]
+    one = small_grid(network=POISON).planned[0]
     row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
     assert row["state"] == "failed"
-    assert "IndexError" in row["error"]
+    assert "infinity" in row["error"]
     assert "\n" not in row["error"]
     assert not (ledger.root / f"run={one.run}").exists()
     monkeypatch.setattr(sys, "argv", shlex.split(row["replay"]))
-    with pytest.raises(RuntimeError) as error:
+    with pytest.raises(OverflowError) as error:
         main()
     assert str(error.value) == row["error"]
 
