@@ -196,6 +196,7 @@ def test_draw_makes_a_picture_and_does_not_write_over_it(aforesaid: Run) -> None
         (("draw", "traces"), "runs; name one of them"),
         (("explore", "nope"), "unknown algorithm 'nope'"),
         (("explore", "waiting", "--processes", "99"), "processes must be"),
+        (("explore", "tree", "--crashes", "1"), "tree promises nothing once a process crashes"),
         (("explore", "prc", "--fifo", "--link", "open:p0"), "--link open:p0: write open:p0:p2 or"),
         (("explore", "prc", "--option", "degree"), "--option degree: write NAME=VALUE"),
         (("explore", "waiting", "--option", "degree=1"), "waiting has no such option"),

@@ -11,6 +11,7 @@ from aforesaid.check import Report, check
 from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show, worst
 from aforesaid.core import MILLISECOND, Misuse
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, run_name, simulate, simulate_into
+from aforesaid.sim.network import Counters
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.trace.parquet import ParquetSink
 
@@ -101,7 +102,11 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
             "duplicated": counters.duplicated,
             "held": counters.held,
             "overtook": counters.overtook,
+            "control": counters.control,
         },
+        "control_kinds": counters.control_kinds,
+        "put_off": counters.refused,
+        "isolated": counters.evicted,
         "faults": counters.faults,
         "held_at_end": outcome.held,
         "digest": outcome.run.digest,
@@ -123,6 +128,7 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) ->
                 f"{counters.sent:,} frames: {counters.lost:,} lost, {counters.duplicated:,} duplicated, "
                 f"{counters.overtook:,} overtook an earlier one, {counters.held:,} held by a partition",
             ),
+            *_of_overlays(counters),
             ("faults", faults),
             ("ended", f"{outcome.run.ended} at {outcome.ended_ns / 1e9:,.3f} s of virtual time"),
             ("buffers at the end", still if held else "all empty"),
@@ -131,6 +137,17 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) ->
             ("trace", str(where)),
         ],
     )
+
+
+def _of_overlays(counters: Counters) -> list[tuple[str, str]]:
+    """What only some algorithms have: frames about links, broadcasts put off, processes without links."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counters.control_kinds.items()))
+    facts = [
+        ("control", counters.control, f"{counters.control:,} of these frames: {kinds}"),
+        ("put off", counters.refused, f"{counters.refused:,} broadcasts, tried again: a queue was full"),
+        ("isolated", counters.evicted, f"{counters.evicted:,} times a process lost its links and began anew"),
+    ]
+    return [(name, text) for name, count, text in facts if count]
 
 
 def _judged(scenario: Scenario) -> tuple[str, dict[str, Any], int]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.protocols.algorithm import LIVENESS
+from aforesaid.protocols.algorithm import LIVENESS, NO_CRASH
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import PerfectLinks
 
@@ -238,6 +238,8 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
         name, builder, promised = build.name, build.build, build.promised(scope.crashes_max > 0)
         if scope.rewires and not build.linked:
             raise Misuse(f"{name} has no links that open, close and break")
+        if promises is None and scope.crashes_max and NO_CRASH in build.needs:
+            raise Misuse(f"{name} promises nothing once a process crashes: explore it without crashes")
         linked = build.linked
         build.validate(dict(scope.options))
         if build.addressed:
