@@ -1,24 +1,36 @@
-"""The fleet: CPU seconds of the paper's experiment, beside what the same machine does at best.
+"""The fleet against its bars: CPU seconds of one core, peak memory, and Figure 5's plateaus over many seeds.
 
-The limit is a static flood with masks, wire rows and FIFO of the same layout, measured in this run on as many
-processes and as many links each; three times, the best counts. `--small` leaves out 10,000 processes (a
-minute), `--seed` takes another overlay: how many links processes have varies with the first joins.
+    python benchmarks/bench_fleet.py             # all, about 4 minutes
+    python benchmarks/bench_fleet.py --small     # without 10,000 processes
+
+Each run has a process of its own, so that its peak memory is its own; compiling is not counted. `static` is
+the limit: a flood with masks, wire rows and FIFO of the same layout, in the same process, on as many
+processes with as many links each, where nothing else happens; of five, the best counts. How many links
+processes get varies with the seed, and space and traffic with them.
 """
 
 import argparse
+import multiprocessing
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from aforesaid.sim.fleet import Paper, flood, random_overlay, simulate_fleet
+from aforesaid.sim.fleet import Overlay, Paper, flood, random_overlay, simulate_fleet
 
-BARS = {100: 1.0, 1_000: 5.0, 10_000: 60.0}
-MILLION = 1_000_000
+SEED = 4
+CPU_BARS = {100: 1.0, 1_000: 5.0, 10_000: 60.0}
+MEMORY_BAR_MB = 1_000
+MILLION, DEGREE = 1_000_000, 20
+SEEDS = {100: range(1, 13), 1_000: range(1, 13)}
+PLATEAUS = {100: "paper: 300 to 350, 0.30 to 0.45", 1_000: "paper: 485, 0.57 to 0.80"}
 START = (
     "import time; began = time.perf_counter();"
     "from aforesaid.sim.fleet import Paper, simulate_fleet;"
@@ -27,16 +39,22 @@ START = (
 )
 
 
-def limit(processes: int, degree: int) -> float:
-    """Nanoseconds per receipt of a static flood."""
-    overlay = random_overlay(processes, degree, 1)
-    said = np.array([[second * 10**9, second % processes] for second in range(max(2, 200_000 // processes))])
-    best = float("inf")
-    for _ in range(3):
-        began = time.process_time()
-        outcome = flood(overlay, said, 10**6)
-        best = min(best, (time.process_time() - began) * 1e9 / outcome.receipts)
-    return best
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="leave out 10,000 processes")
+    options = parser.parse_args()
+    starts()
+    experiments([count for count in CPU_BARS if not options.small or count < 10_000])
+    million()
+    plateaus()
+
+
+def starts() -> None:
+    with tempfile.TemporaryDirectory() as cache:
+        cold, warm = start(cache), start(cache)
+    print(
+        f"a process has simulated after {cold:.1f} s when it compiles, {warm:.2f} s from then on (bar: 2 s)\n"
+    )
 
 
 def start(cache: str) -> float:
@@ -51,48 +69,92 @@ def start(cache: str) -> float:
     return float(done.stdout)
 
 
+def experiments(sizes: Sequence[int]) -> None:
+    print(f"the paper's experiment, seed {SEED}")
+    print(
+        f"{'processes':>9} {'links':>6} {'receipts':>14} {'CPU s':>7} {'bar':>5} {'MB':>5} {'bar':>6} "
+        f"{'ns/receipt':>11} {'static':>7} {'ratio':>6}"
+    )
+    for count in sizes:
+        links, receipts, spent, static, memory = alone(experiment, count)
+        each = spent * 1e9 / receipts
+        print(
+            f"{count:9,} {links:6.1f} {receipts:14,} {spent:7.2f} {CPU_BARS[count]:5.0f} {memory:5.0f} "
+            f"{MEMORY_BAR_MB:6,} {each:11.2f} {static:7.2f} {each / static:6.1f}",
+            flush=True,
+        )
+    print("aim: a ratio of 3\n")
+
+
+def experiment(count: int) -> tuple[float, int, float, float, float]:
+    outcome = simulate_fleet(Paper(count, SEED).plan())
+    memory = memory_mb()
+    links = float(outcome.series.links[2520:3000].mean())
+    return links, outcome.receipts, outcome.cpu_seconds, limit(count, round(links)), memory
+
+
+def limit(count: int, degree: int) -> float:
+    """Nanoseconds per receipt of a static flood."""
+    overlay = random_overlay(count, degree, 1)
+    said = np.array([[second * 10**9, second % count] for second in range(max(2, 200_000 // count))])
+    return min(flood_seconds(overlay, said) for _ in range(5)) * 1e9 / (count * degree * len(said))
+
+
+def million() -> None:
+    built, spent, memory = alone(flood_of_a_million)
+    print(
+        f"{MILLION:,} processes of degree {DEGREE}: overlay {built:.1f} s (bar: 30), a broadcast "
+        f"{spent:.2f} s (bar: 0.3; the best of 5), {memory:.0f} MB (bar: {MEMORY_BAR_MB:,})\n"
+    )
+
+
+def flood_of_a_million() -> tuple[float, float, float]:
+    random_overlay(3, 1, 1)  # Compiles.
+    began = time.process_time()
+    overlay = random_overlay(MILLION, DEGREE, 1)
+    built = time.process_time() - began
+    return built, min(flood_seconds(overlay, np.array([[0, 7]])) for _ in range(5)), memory_mb()
+
+
+def flood_seconds(overlay: Overlay, said: Any) -> float:
+    began = time.process_time()
+    outcome = flood(overlay, said, 10**6)
+    assert outcome.deliveries == len(said) * len(overlay.wires)
+    return time.process_time() - began
+
+
+def plateaus() -> None:
+    print("at 2.5 s of delay: mean (least to most) over seeds")
+    for count, seeds in SEEDS.items():
+        columns = zip(*(alone(plateau, count, seed) for seed in seeds), strict=True)
+        links, expected, buffered, space, control = (np.array(column) for column in columns)
+        print(
+            f"{count:,} processes, seeds {seeds.start} to {seeds.stop - 1}: links {spread(links, 1)}, "
+            f"entries {spread(space, 0)}, of these expected {expected.mean():.0f} and in buffers "
+            f"{buffered.mean():.0f}; control/s {spread(control, 2)}   ({PLATEAUS[count]})",
+            flush=True,
+        )
+
+
+def plateau(count: int, seed: int) -> tuple[float, ...]:
+    series = simulate_fleet(Paper(count, seed).plan()).series
+    late = slice(2520, 3000)
+    columns = (series.links, series.expected, series.buffered, series.space, series.control_all)
+    return tuple(float(column[late].mean()) for column in columns)
+
+
+def spread(values: Any, digits: int) -> str:
+    return f"{values.mean():.{digits}f} ({values.min():.{digits}f} to {values.max():.{digits}f})"
+
+
+def alone(measure: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
 def memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="leave out 10,000 processes")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as cache:
-        cold = start(cache)
-        print(f"start: {cold:.1f} s when it compiles, {start(cache):.1f} s from then on (bar: 2 s)\n")
-    print(
-        f"{'processes':>9} {'links':>6} {'receipts':>14} {'CPU s':>7} {'bar':>5} "
-        f"{'ns/receipt':>11} {'static':>7} {'ratio':>6} {'MB':>6}"
-    )
-    for processes, bar in BARS.items():
-        if options.small and processes == max(BARS):
-            continue
-        outcome = simulate_fleet(Paper(processes, options.seed).plan())
-        links = float(outcome.series.links[2600:3000].mean())
-        each, best = outcome.cpu_seconds * 1e9 / outcome.receipts, limit(processes, round(links))
-        print(
-            f"{processes:9,} {links:6.1f} {outcome.receipts:14,} {outcome.cpu_seconds:7.2f} {bar:5.0f} "
-            f"{each:11.2f} {best:7.2f} {each / best:6.1f} {memory_mb():6.0f}"
-        )
-    print("aim: a ratio of at most 3\n")
-    began = time.process_time()
-    overlay = random_overlay(MILLION, 20, 1)
-    built = time.process_time() - began
-    best = min(_flood_seconds(overlay) for _ in range(3))
-    print(
-        f"{MILLION:,} processes of degree 20: overlay {built:.1f} s (bar: 30), "
-        f"a broadcast {best:.2f} s (bar: 0.3), {memory_mb():.0f} MB with all of the above"
-    )
-
-
-def _flood_seconds(overlay: object) -> float:
-    began = time.process_time()
-    outcome = flood(overlay, np.array([[0, 7]]), 1)  # type: ignore[arg-type]
-    assert outcome.deliveries == MILLION
-    return time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
-"""Kernels are compiled by one worker; the others wait, and load what it cached."""
-
-import fcntl
+"""The fleet's tests begin when its kernels are compiled."""
 
 import pytest
 
-from aforesaid.sim.fleet import Paper, simulate_fleet
+from differential.compiling import compile_once
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    shared = tmp_path_factory.getbasetemp().parent / "fleet.lock"
-    with shared.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        simulate_fleet(Paper(2, minutes=0.1).plan())
+    compile_once(tmp_path_factory.getbasetemp())

@@ -4,17 +4,32 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from aforesaid.check import check
+from aforesaid.cli import EXIT_KEPT
+from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
 from aforesaid.sim.fleet import FleetStopped, Paper, simulate_fleet, trace_fleet
 from aforesaid.sim.fleet.fleet import _run
-from aforesaid.sim.fleet.layout import DELIVERED, FINE, LOGGED, SAY, STATUS
+from aforesaid.sim.fleet.layout import (
+    BUFFERED,
+    DELIVERED,
+    EVICTED,
+    EXPECTED,
+    OPENER,
+    OUT,
+    SAFE,
+    SAFE_OUTS,
+    SAY,
+    TIME,
+)
 from aforesaid.sim.fleet.world import World
 from aforesaid.trace import MemorySink
+from aforesaid.trace.parquet import ParquetSink
 
 SHORT = {"minutes": 5.0, "speak_from": 2.0, "speak_until": 3.0}
 
@@ -57,6 +72,22 @@ def test_a_sample_of_processes_is_traced() -> None:
     assert all(verdict.value == "kept" for verdict in check(trace).verdicts.values())
 
 
+def test_a_trace_on_disk_is_read_like_any_other(tmp_path: Path) -> None:
+    paper = Paper(30, 4, delay_ms=300.0, traced=None, **SHORT)
+    with ParquetSink(tmp_path, "fleet") as sink:
+        trace_fleet(paper.plan(), sink, "fleet")
+    assert check_runs(tmp_path, None, 5, as_json=True) == EXIT_KEPT
+
+
+def test_a_link_expects_what_is_said_within_one_delay() -> None:
+    """Little's law: of a link's two ends, one expects a message for as long as the other is ahead of it, so
+    both together for two delays, whatever the overlay is like."""
+    outcome = simulate_fleet(Paper(200, 3, minutes=9.0, speak_until=8.0, delay_ms=900.0).plan())
+    late = slice(300, 480)
+    links, expected = outcome.series.links[late].mean(), outcome.series.expected[late].mean()
+    assert expected == pytest.approx(10 * 0.9 * links, rel=0.01)
+
+
 def test_with_crashes_the_trace_is_causal_still() -> None:
     sink = MemorySink()
     paper = Paper(60, 5, delay_ms=40.0, crashes_per_minute=12.0, traced=None, **SHORT)
@@ -76,8 +107,25 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     slot, process = map(int, expecting[0])
     bits = int(world.masks[slot, process]) & ~DELIVERED
     world.masks[slot, process] -= bits & -bits
-    with pytest.raises(FleetStopped, match=rf"p{process} received message \d+ where it was not expected"):
-        _run(world, plan.until, None)
+    for _ in range(2):  # A run that was stopped stays stopped.
+        with pytest.raises(FleetStopped, match=rf"p{process} received message \d+ where it was not expected"):
+            _run(world, plan.until, None)
+    assert world.w[TIME] < plan.until
+
+
+def test_counters_are_what_the_tables_say() -> None:
+    """Through hundreds of crashes, isolation and floods: entries expected, safe links out of a process."""
+    plan = Paper(300, 1, minutes=20.0, speak_until=18.0, delay_ms=2_500.0, crashes_per_minute=5.0).plan()
+    world = World(plan)
+    for moment in (600 * 10**9, 1_000 * 10**9, plan.until):
+        _run(world, moment, None)
+        bits = np.bitwise_count(world.masks & ~np.int64(DELIVERED)).sum()
+        assert world.w[EXPECTED] == bits
+        safe = [world.links[world.links[:, OUT + side] >= SAFE, OPENER + side] for side in (0, 1)]
+        outs = np.bincount(np.concatenate(safe), minlength=plan.processes)
+        assert outs.tolist() == world.processes[:, SAFE_OUTS].tolist()
+    assert world.w[EVICTED] > 0
+    assert world.w[EXPECTED] + world.w[BUFFERED] == 0
 
 
 def test_limits_are_told() -> None:
@@ -146,10 +194,3 @@ def test_a_broken_protocol_is_caught_inside_the_run() -> None:
     )
     assert done.returncode == 1
     assert "where it was not expected: exactly once is broken" in done.stderr
-
-
-def test_a_run_that_was_stopped_stays_stopped() -> None:
-    world = World(Paper(10, 1, **SHORT).plan())
-    _run(world, 10**9, None)
-    assert world.w[STATUS] == FINE
-    assert world.hot[:, LOGGED].sum() == 0

@@ -8,7 +8,7 @@ import pytest
 
 from aforesaid.core import Misuse
 from aforesaid.protocols.overlay.link_memory import LinkMemory
-from aforesaid.sim.fleet import Overlay, flood, flood_wheel, random_overlay
+from aforesaid.sim.fleet import FleetStopped, Overlay, flood, flood_wheel, random_overlay
 from aforesaid.sim.fleet.layout import TARGET_SHIFT
 
 
@@ -122,7 +122,7 @@ def test_a_copy_too_many_is_found() -> None:
     """A process that hears from somebody twice, which its memory does not know."""
     overlay = random_overlay(20, 3, 1)
     overlay.wires[3, 2] = overlay.wires[3, 1]
-    with pytest.raises(RuntimeError, match="where it was not expected"):
+    with pytest.raises(FleetStopped, match=r"p\d+ received message 0 where it was not expected"):
         flood(overlay, np.array([[0, 0]]), 1)
 
 

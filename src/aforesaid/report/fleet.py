@@ -40,8 +40,8 @@ class Curve:
     """One line of a figure."""
 
     label: str
-    time_s: Floats
-    value: Floats
+    x: Floats
+    y: Floats
     vector: float | None = None
     """How many entries a vector would have: drawn as a dashed line of the same colour."""
 
@@ -55,28 +55,19 @@ def draw_over_time(
             2, 1, sharex=True, figsize=(WIDTH, HEIGHT), height_ratios=(4, 1), layout="constrained"
         )
         for curve, colour in zip(curves, COLOURS, strict=False):
-            time_s, value = thinned(curve.time_s, curve.value)
+            time_s, value = thinned(curve.x, curve.y)
             above.plot(time_s / 60, value, color=colour, linewidth=1.2, label=curve.label)
             if curve.vector is not None:
-                above.axhline(curve.vector, color=colour, linewidth=1, linestyle=(0, (4, 3)))
-                above.annotate(
-                    f"vector of {curve.vector:,.0f} entries",
-                    (0.01, curve.vector),
-                    xycoords=("axes fraction", "data"),
-                    xytext=(0, 2),
-                    textcoords="offset points",
-                    color=colour,
-                    fontsize=8,
-                )
+                _vector_line(above, curve.vector, colour)
         if log:
             above.set_yscale("log")
-            above.set_ylim(bottom=0.1)
+            above.set_ylim(bottom=0.01)
         else:
             _limit(above, curves)
         above.set_title(title, loc="left")
         above.set_ylabel(what)
-        above.legend(loc="lower right" if log else "upper right")
-        time_s, value = thinned(delay.time_s, delay.value)
+        above.legend(loc="lower center" if log else "upper right")
+        time_s, value = thinned(delay.x, delay.y)
         below.plot(time_s / 60, value, color="#57606a", linewidth=1.2)
         below.set_ylabel("delay (s)")
         below.set_ylim(bottom=0)
@@ -84,37 +75,45 @@ def draw_over_time(
         _save(figure, out)
 
 
-def draw_against(
-    curves: Sequence[Curve], title: str, across: str, what: str, out: Path, log: bool = True
-) -> None:
-    """What is measured against a quantity that is not time (`time_s` has it)."""
+def draw_against(curves: Sequence[Curve], title: str, across: str, what: str, out: Path) -> None:
+    """What is measured against a quantity that is not time."""
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT * 0.85), layout="constrained")
         for curve, colour in zip(curves, COLOURS, strict=False):
-            axes.plot(
-                curve.time_s, curve.value, "o-", color=colour, markersize=4, linewidth=1.2, label=curve.label
-            )
+            axes.plot(curve.x, curve.y, "o-", color=colour, markersize=4, linewidth=1.2, label=curve.label)
             if curve.vector is not None:
-                axes.axhline(curve.vector, color=colour, linewidth=1, linestyle=(0, (4, 3)))
-        if log:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+                _vector_line(axes, curve.vector, colour)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
         axes.set_title(title, loc="left")
         axes.set_xlabel(across)
         axes.set_ylabel(what)
-        axes.legend(loc="best")
+        axes.legend(loc="lower right")
         _save(figure, out)
+
+
+def _vector_line(axes: Any, entries: float, colour: str) -> None:
+    axes.axhline(entries, color=colour, linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate(
+        f"vector of {entries:,.0f} entries",
+        (0.01, entries),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        color=colour,
+        fontsize=8,
+    )
 
 
 def _limit(axes: Any, curves: Sequence[Curve]) -> None:
     """From 0 to what all but one in a hundred points stay below; a note tells what rises above it."""
-    shown = [thinned(curve.time_s, curve.value)[1] for curve in curves]
+    shown = [thinned(curve.x, curve.y)[1] for curve in curves]
     top = 1.6 * max(float(np.quantile(values, 0.97)) for values in shown)
     highest = max(float(values.max()) for values in shown)
     if highest > 2 * top:
         axes.set_ylim(0, top)
         axes.annotate(
-            f"peaks up to {highest:.1f} are cut off", (0.3, 0.94), xycoords="axes fraction", fontsize=8
+            f"peaks up to {highest:.1f} are cut off", (0.35, 0.94), xycoords="axes fraction", fontsize=8
         )
     else:
         axes.set_ylim(bottom=0)

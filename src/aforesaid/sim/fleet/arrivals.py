@@ -1,21 +1,8 @@
 """Frames arrive, and timers go off."""
 
-from aforesaid.sim.fleet.closing import (
-    close_asked,
-    close_expired,
-    ended,
-    kept,
-    reset,
-)
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    notify,
-    side_of,
-    unref,
-    unwire,
-)
+from aforesaid.sim.fleet.closing import close_asked, close_expired, ended, kept, reset
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import notify, side_of, unref
 from aforesaid.sim.fleet.handshake import (
     acknowledged,
     buffer_arrived,
@@ -58,31 +45,16 @@ from aforesaid.sim.fleet.layout import (
     WELCOME,
     WELCOMING,
 )
-from aforesaid.sim.fleet.membership import (
-    enter,
-    hear_of_crash,
-    join_expired,
-    welcome,
-)
-from aforesaid.sim.fleet.spray import (
-    answer,
-    answered,
-    period_over,
-    take_arc,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    fifo,
-    links,
-    processes,
-    slots,
-)
-from aforesaid.sim.fleet.wishes import (
-    mediated,
-    retention_expired,
-)
+from aforesaid.sim.fleet.membership import enter, hear_of_crash, join_expired, welcome
+from aforesaid.sim.fleet.spray import answer, answered, period_over, take_arc
+from aforesaid.sim.fleet.tables import W, fifo, hot, links, prefetch, processes, slots
+from aforesaid.sim.fleet.wiring import unwire
+from aforesaid.sim.fleet.wishes import mediated, retention_expired
 
 LOW = (1 << 32) - 1
+
+LINE, ROW_LINES, LINK_LINES = 8, 5, 3
+"""Words of a cache line; lines that a frame needs of a process's row (up to its first ends), of a link's."""
 
 
 @inner
@@ -97,6 +69,20 @@ def take_controls(w: W, p: int) -> None:
 
 
 @inner
+def fetch_frame(w: W, place: int) -> None:
+    """Fetch what the frame at a place of the FIFO, if there is one, will need first: frames come in rows."""
+    room = fifo(w).shape[1] - 1
+    if fifo(w)[0, place & room] < 0:
+        p, about_links = fifo(w)[0, (place + 1) & room] & LOW, fifo(w)[0, (place + 2) & room]
+        prefetch(hot(w), p * hot(w).shape[1])
+        for line in range(ROW_LINES):
+            prefetch(processes(w), p * processes(w).shape[1] + line * LINE)
+        for line in range(LINK_LINES):
+            prefetch(links(w), ((about_links >> 32) - 1) * links(w).shape[1] + line * LINE)
+            prefetch(links(w), ((about_links & LOW) - 1) * links(w).shape[1] + line * LINE)
+
+
+@inner
 def arrive(w: W, kind: int) -> int:
     """A frame arrives; the FIFO's head stands behind its first word. Returns where, or -1 if it is down."""
     room, head = fifo(w).shape[1] - 1, w[HEAD]
@@ -106,6 +92,8 @@ def arrive(w: W, kind: int) -> int:
         fifo(w)[0, (head + 2) & room],
     )
     w[HEAD] = head + FRAME - 1
+    # The frame after the next: what it needs is there when this one and the next are done with.
+    fetch_frame(w, head + 2 * FRAME - 1)
     source, p = ends >> 32, ends & LOW
     lid, about = (about_links >> 32) - 1, (about_links & LOW) - 1
     first, second = (args >> 32) - 1, (args & LOW) - 1

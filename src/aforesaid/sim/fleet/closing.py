@@ -1,25 +1,8 @@
 """Closing a link in two phases, and losing it (reference: `prc.closing`)."""
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    complete,
-    drop,
-    drop_in,
-    drop_out,
-    far_end,
-    known,
-    last,
-    notify,
-    part,
-    refuse,
-    side_of,
-)
-from aforesaid.sim.fleet.handshake import (
-    abandon,
-    again,
-)
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import complete, far_end, known, last, notify, part, refuse, side_of
+from aforesaid.sim.fleet.handshake import abandon, again
 from aforesaid.sim.fleet.layout import (
     BUFFERING,
     CLOSE,
@@ -42,17 +25,10 @@ from aforesaid.sim.fleet.layout import (
     SAFE,
     TRIES_MAX,
 )
-from aforesaid.sim.fleet.queues import (
-    send,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    links,
-    processes,
-)
-from aforesaid.sim.fleet.timers import (
-    arm,
-)
+from aforesaid.sim.fleet.queues import send
+from aforesaid.sim.fleet.tables import W, links, processes
+from aforesaid.sim.fleet.timers import arm
+from aforesaid.sim.fleet.wiring import drop, drop_in, drop_out
 
 
 @inner

@@ -11,6 +11,7 @@ import numpy as np
 
 from aforesaid.core import Misuse
 from aforesaid.sim.fleet.compiled import entry, inner
+from aforesaid.sim.fleet.fleet import FleetStopped
 from aforesaid.sim.fleet.layout import DELIVERED, TARGET_SHIFT, Int32s, Int64s
 from aforesaid.sim.fleet.overlay import Overlay
 
@@ -86,7 +87,7 @@ def flood_wheel(overlay: Overlay, said: Int64s, delays: Int32s, log: bool = Fals
 def _flooded(totals: Int64s, rows: Int64s) -> Flood:
     if totals[F_DUPLICATE]:
         message, process = divmod(int(totals[F_DUPLICATE]) - 1, 1 << 32)
-        raise RuntimeError(f"process {process} received message {message} where it was not expected")
+        raise FleetStopped(f"p{process} received message {message} where it was not expected")
     receipts, deliveries, _, area, peak, held, ended = totals.tolist()
     return Flood(receipts, deliveries, area, peak, held, ended, rows)
 

@@ -4,21 +4,14 @@ The control messages α, β, π and ρ travel over safe links; then come Bβ on 
 on the reverse link, and Ack.
 """
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
+from aforesaid.sim.fleet.compiled import inner
 from aforesaid.sim.fleet.ends import (
     add_end,
-    add_wire,
-    bit_of,
-    column_of,
     complete,
-    drop,
     far_end,
     known,
     new_link,
     notify,
-    open_in,
     part,
     precedes,
     refuse,
@@ -71,30 +64,17 @@ from aforesaid.sim.fleet.layout import (
     ROUTE,
     ROUTE_BACK,
     SAFE,
+    SAFE_OUTS,
     SECOND,
     SERIALS,
     TRIES,
     TRIES_MAX,
 )
-from aforesaid.sim.fleet.memory import (
-    new,
-    new_message,
-)
-from aforesaid.sim.fleet.queues import (
-    send,
-    stop,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    hot,
-    links,
-    masks,
-    processes,
-    slots,
-)
-from aforesaid.sim.fleet.timers import (
-    arm,
-)
+from aforesaid.sim.fleet.memory import new, new_message
+from aforesaid.sim.fleet.queues import send, stop
+from aforesaid.sim.fleet.tables import W, hot, links, masks, processes, slots
+from aforesaid.sim.fleet.timers import arm
+from aforesaid.sim.fleet.wiring import add_wire, bit_of, column_of, drop, open_in
 
 
 @inner
@@ -276,6 +256,7 @@ def flush(w: W, lid: int, p: int) -> None:
     w[BUFFERED] -= end - begin
     hot(w)[p, NOTING] -= 1
     links(w)[lid, OUT + s] = SAFE
+    processes(w)[p, SAFE_OUTS] += 1
     processes(w)[p, GROUPED] = 1
 
 

@@ -45,9 +45,10 @@ WIRE = 1 + BITS * WORDS_MAX
 ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
 
 (UP, INSIDE, GROUPED, OPENED, CHANCE_1, CHANCE_2, INCARNATION, TRACED) = range(8)
-(PENDING, EXCHANGE, BEGUN, JOINING, SETTLED, CLEAN) = range(8, 14)
-"""CLEAN: nothing that stands before this place of the delivery log is still expected."""
-ENDS = 14
+(PENDING, EXCHANGE, BEGUN, JOINING, SETTLED, SAFE_OUTS, CLEAN) = range(8, 15)
+"""SAFE_OUTS: on how many links it sends. CLEAN: nothing that stands before this place of the delivery log is
+still expected."""
+ENDS = 15
 """Links with an end here, oldest first, and where each leads to."""
 FREE = ENDS + 1 + 2 * ENDS_MAX
 """Arcs (peer, age) that this process may give away."""

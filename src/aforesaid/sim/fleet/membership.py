@@ -1,24 +1,8 @@
 """Processes that enter, crash, hear of crashes and begin again."""
 
-from aforesaid.sim.fleet.closing import (
-    lose,
-)
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    add_wire,
-    drop,
-    establish,
-    far_end,
-    known,
-    new_link,
-    notify,
-    part,
-    precedes,
-    refuse,
-    side_of,
-)
+from aforesaid.sim.fleet.closing import lose
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import far_end, known, new_link, notify, part, precedes, refuse, side_of
 from aforesaid.sim.fleet.layout import (
     ACK,
     ARCS_COUNT,
@@ -30,6 +14,7 @@ from aforesaid.sim.fleet.layout import (
     GROUPED,
     HANDSHAKE_TIMEOUT,
     HANDSHAKE_TIMER,
+    IN,
     INCARNATION,
     INSIDE,
     INSIDE_COUNT,
@@ -43,6 +28,7 @@ from aforesaid.sim.fleet.layout import (
     NOTICES,
     NUMBER,
     OLDEST,
+    OPEN,
     OPENER,
     OTHER,
     PATIENCE,
@@ -58,30 +44,13 @@ from aforesaid.sim.fleet.layout import (
     WELCOMING,
     WORDS,
 )
-from aforesaid.sim.fleet.memory import (
-    record,
-)
-from aforesaid.sim.fleet.queues import (
-    choose,
-    send,
-)
-from aforesaid.sim.fleet.spray import (
-    arcs_of_dead,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    hot,
-    links,
-    masks,
-    processes,
-)
-from aforesaid.sim.fleet.timers import (
-    arm,
-)
-from aforesaid.sim.fleet.wishes import (
-    forget_mediator,
-    mediated,
-)
+from aforesaid.sim.fleet.memory import record
+from aforesaid.sim.fleet.queues import choose, send
+from aforesaid.sim.fleet.spray import arcs_of_dead
+from aforesaid.sim.fleet.tables import W, hot, links, masks, processes
+from aforesaid.sim.fleet.timers import arm
+from aforesaid.sim.fleet.wiring import add_wire, drop, establish
+from aforesaid.sim.fleet.wishes import forget_mediator, mediated
 
 
 @inner
@@ -125,7 +94,9 @@ def enter(w: W, p: int, contact: int, lid: int) -> None:
     processes(w)[p, INSIDE] = 1
     w[INSIDE_COUNT] += 1
     establish(w, lid, p, CONFIRMED)
-    add_wire(w, lid, p)
+    # A contact that has given up, or crashed, refuses our copies; its word of it is under way.
+    if links(w)[lid, IN + side_of(w, lid, contact)] == OPEN:
+        add_wire(w, lid, p)
     add_wire(w, lid, contact)
     send(w, ACK, p, contact, lid, -1, 0, 0)
     notify(w, N_JOINED, contact)

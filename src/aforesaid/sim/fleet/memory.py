@@ -1,14 +1,7 @@
 """Messages, and the memory that links have of them (reference: `prc.links`)."""
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    bit_of,
-    column_of,
-    side_of,
-    unref,
-)
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import side_of, unref
 from aforesaid.sim.fleet.layout import (
     BUFFERED,
     CONTROL,
@@ -46,20 +39,9 @@ from aforesaid.sim.fleet.layout import (
     WORDS,
     WORDS_USED,
 )
-from aforesaid.sim.fleet.queues import (
-    count_control,
-    push,
-    stop,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    events,
-    hot,
-    links,
-    masks,
-    processes,
-    slots,
-)
+from aforesaid.sim.fleet.queues import count_control, push, stop
+from aforesaid.sim.fleet.tables import W, events, hot, links, masks, processes, slots
+from aforesaid.sim.fleet.wiring import bit_of, column_of
 
 
 @inner

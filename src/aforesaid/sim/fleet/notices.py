@@ -1,18 +1,8 @@
 """What became of links, told to the sampler (reference: `living`)."""
 
-from aforesaid.sim.fleet.closing import (
-    ask_close,
-)
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    bound_to,
-    far_end,
-    linked,
-    links_to,
-    unref,
-)
+from aforesaid.sim.fleet.closing import ask_close
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import bound_to, far_end, linked, links_to, unref
 from aforesaid.sim.fleet.layout import (
     ENDS,
     N_ASKED,
@@ -29,24 +19,9 @@ from aforesaid.sim.fleet.layout import (
     OPENER,
     OTHER,
 )
-from aforesaid.sim.fleet.spray import (
-    arc_down,
-    arm_first,
-    take_arc,
-    welcomed,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    links,
-    processes,
-)
-from aforesaid.sim.fleet.wishes import (
-    asked,
-    forget_mediator,
-    mediated,
-    open_wanted,
-    wants,
-)
+from aforesaid.sim.fleet.spray import arc_down, arm_first, take_arc, welcomed
+from aforesaid.sim.fleet.tables import W, links, processes
+from aforesaid.sim.fleet.wishes import asked, forget_mediator, mediated, open_wanted, wants
 
 
 @inner

@@ -5,17 +5,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.sim.fleet.layout import (
-    CRASH,
-    ENTER,
-    SAY,
-    SCHEDULE,
-    SETTLE,
-    WHAT,
-    WORDS_MAX,
-    Int32s,
-    Int64s,
-)
+from aforesaid.sim.fleet.layout import CRASH, ENTER, SAY, SCHEDULE, SETTLE, WHAT, WORDS_MAX, Int32s, Int64s
 
 MINUTE = 60 * SECOND
 
@@ -147,7 +137,7 @@ class Paper:
         return np.array(rows, np.int64).reshape(-1, SCHEDULE)
 
     def _says(self, rng: np.random.Generator, enters: Int64s, crashes: Int64s) -> Int64s:
-        """Every second, different processes chosen at random among all that have entered."""
+        """Every second, processes chosen at random among all inside; different ones, if there are enough."""
         rows = []
         begin, end = round(self.speak_from * 60), round(min(self.speak_until, self.minutes) * 60)
         gone = {int(who): int(when) for when, what, who, _ in crashes if what == CRASH}
@@ -156,8 +146,8 @@ class Paper:
             settled = enters[enters[:, 0] <= time - MINUTE // 2, 2]
             if gone:
                 settled = np.array([who for who in settled if gone.get(int(who), time + 1) > time])
-            count = min(self.broadcasts_per_second, len(settled))
-            chosen = rng.choice(settled, count, replace=False)
+            count = self.broadcasts_per_second if len(settled) else 0
+            chosen = rng.choice(settled, count, replace=count > len(settled))
             # A microsecond apart: one wave of copies follows the other, and finds its masks in the cache.
             rows += [(time + 1_009 * i, SAY, int(who), 0) for i, who in enumerate(chosen)]
         return np.array(rows, np.int64).reshape(-1, SCHEDULE)

@@ -1,8 +1,6 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
+from aforesaid.sim.fleet.compiled import inner
 from aforesaid.sim.fleet.layout import (
     ARCS_COUNT,
     BUCKET,
@@ -38,15 +36,7 @@ from aforesaid.sim.fleet.layout import (
     TAIL,
     TIME,
 )
-from aforesaid.sim.fleet.tables import (
-    W,
-    delays,
-    fifo,
-    links,
-    processes,
-    runs,
-    series,
-)
+from aforesaid.sim.fleet.tables import W, delays, fifo, links, processes, runs, series
 
 
 @inner

@@ -1,11 +1,7 @@
 """Spray, the peer sampling (reference: `spray`)."""
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    links_to,
-)
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import links_to
 from aforesaid.sim.fleet.layout import (
     ANSWER,
     ARCS_COUNT,
@@ -28,24 +24,10 @@ from aforesaid.sim.fleet.layout import (
     SETTLED,
     URN,
 )
-from aforesaid.sim.fleet.queues import (
-    choose,
-    send,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    processes,
-)
-from aforesaid.sim.fleet.timers import (
-    arm,
-)
-from aforesaid.sim.fleet.wishes import (
-    append,
-    place_of,
-    remove,
-    unwanted,
-    wanted,
-)
+from aforesaid.sim.fleet.queues import choose, send
+from aforesaid.sim.fleet.tables import W, processes
+from aforesaid.sim.fleet.timers import arm
+from aforesaid.sim.fleet.wishes import append, place_of, remove, unwanted, wanted
 
 
 @inner

@@ -1,16 +1,10 @@
 """Copies arrive: the hot loop."""
 
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    bit_of,
-    column_of,
-    far_end,
-    side_of,
-)
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import far_end, side_of
 from aforesaid.sim.fleet.layout import (
     BUFFERED,
+    CONTROLS,
     DELIVERED,
     DELIVERIES,
     DUPLICATE,
@@ -38,25 +32,10 @@ from aforesaid.sim.fleet.layout import (
     WIRED,
     WORDS,
 )
-from aforesaid.sim.fleet.memory import (
-    new,
-    record,
-)
-from aforesaid.sim.fleet.queues import (
-    stop,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    events,
-    fifo,
-    hot,
-    links,
-    masks,
-    prefetch,
-    processes,
-    slots,
-    wires,
-)
+from aforesaid.sim.fleet.memory import new, record
+from aforesaid.sim.fleet.queues import stop
+from aforesaid.sim.fleet.tables import W, events, fifo, hot, links, masks, prefetch, processes, slots, wires
+from aforesaid.sim.fleet.wiring import bit_of, column_of
 
 LOW_PROCESS = (1 << PROCESS_BITS) - 1
 AHEAD = 6
@@ -136,9 +115,9 @@ def record_firsts(w: W, begin: int, end: int, said: int) -> None:
 
 @inner
 def spread_flood(w: W, forward: int) -> int:
-    """One copy of a flooded control message arrives, the next one next time: it may change links everywhere.
+    """Copies of a flooded control message arrive, up to one at the process that it is for: links may change.
 
-    Returns where it has done something to be followed up, or -1.
+    Returns that process, and goes on the next time; -1: all copies have arrived.
     """
     p, serial = forward & LOW_PROCESS, forward >> PROCESS_BITS
     s = serial & (masks(w).shape[0] - 1)
@@ -146,26 +125,26 @@ def spread_flood(w: W, forward: int) -> int:
         w[NEIGHBOURS] = wires(w)[p, 0]
         for i in range(1, w[NEIGHBOURS] + 1):
             w[NEIGHBOURS + i] = processes(w)[p, WIRED + i]
-    if w[FLOODING] == w[NEIGHBOURS]:
-        w[FLOODING] = 0
-        w[HEAD] += 1
-        w[RECEIPTS] += w[NEIGHBOURS]
-        slots(w)[s, LIVE] -= 1
-        return -1
-    w[FLOODING] += 1
-    lid = w[NEIGHBOURS + w[FLOODING]]
-    q = far_end(w, lid, p)
-    if links(w)[lid, IN + side_of(w, lid, q)] != OPEN:
-        return -1
-    bit, column = bit_of(w, lid, q), column_of(w, lid, q)
-    mask = masks(w)[s, column]
-    if mask & bit:
-        masks(w)[s, column] = mask ^ bit
-        w[EXPECTED] -= 1
-        slots(w)[s, LIVE] -= 1
-    elif mask == 0:
-        new(w, q, serial, lid)
-        return q
-    else:
-        stop(w, DUPLICATE, q, -1)
+    while w[FLOODING] < w[NEIGHBOURS]:
+        w[FLOODING] += 1
+        lid = w[NEIGHBOURS + w[FLOODING]]
+        q = far_end(w, lid, p)
+        if links(w)[lid, IN + side_of(w, lid, q)] != OPEN:
+            continue
+        bit, column = bit_of(w, lid, q), column_of(w, lid, q)
+        mask = masks(w)[s, column]
+        if mask & bit:
+            masks(w)[s, column] = mask ^ bit
+            w[EXPECTED] -= 1
+            slots(w)[s, LIVE] -= 1
+        elif mask == 0:
+            new(w, q, serial, lid)
+            if w[CONTROLS]:
+                return int(q)
+        else:
+            stop(w, DUPLICATE, q, -1)
+    w[FLOODING] = 0
+    w[HEAD] += 1
+    w[RECEIPTS] += w[NEIGHBOURS]
+    slots(w)[s, LIVE] -= 1
     return -1

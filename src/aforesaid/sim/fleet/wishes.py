@@ -1,21 +1,9 @@
 """The links that the sampler wishes for, and closing what nobody needs (reference: `living`)."""
 
-from aforesaid.sim.fleet.closing import (
-    agree,
-    close,
-)
-from aforesaid.sim.fleet.compiled import (
-    inner,
-)
-from aforesaid.sim.fleet.ends import (
-    bound_to,
-    far_end,
-    links_to,
-    side_of,
-)
-from aforesaid.sim.fleet.handshake import (
-    open_link,
-)
+from aforesaid.sim.fleet.closing import agree, close
+from aforesaid.sim.fleet.compiled import inner
+from aforesaid.sim.fleet.ends import bound_to, far_end, links_to, side_of
+from aforesaid.sim.fleet.handshake import open_link
 from aforesaid.sim.fleet.layout import (
     CLOSING,
     ENDS,
@@ -34,18 +22,9 @@ from aforesaid.sim.fleet.layout import (
     RETAINED_TIMEOUT,
     SPARE,
 )
-from aforesaid.sim.fleet.queues import (
-    send,
-    stop,
-)
-from aforesaid.sim.fleet.tables import (
-    W,
-    links,
-    processes,
-)
-from aforesaid.sim.fleet.timers import (
-    arm,
-)
+from aforesaid.sim.fleet.queues import send, stop
+from aforesaid.sim.fleet.tables import W, links, processes
+from aforesaid.sim.fleet.timers import arm
 
 
 @inner

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from aforesaid.core import SECOND
+from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.sim.fleet.layout import (
     BUCKET,
     CHANCE_1,
@@ -17,7 +17,6 @@ from aforesaid.sim.fleet.layout import (
     LINK,
     LINKS_LEFT,
     LOG,
-    OTHER,
     PATIENCE,
     PENDING,
     PERIOD,
@@ -62,7 +61,7 @@ class World:
             Tables.wires: np.zeros((n, WIRE), np.int32),
             Tables.processes: self.processes,
             Tables.links: self.links,
-            Tables.fifo: np.zeros((1, _power(max(n * slots // 8, 1 << 15))), np.int64),
+            Tables.fifo: np.zeros((1, _forwards(plan)), np.int64),
             Tables.heap: np.zeros((4 * n + 1024, HEAP), np.int64),
             Tables.lanes: np.zeros((LANES * _power(_timers(plan)), HEAP), np.int64),
             Tables.slots: self.slots,
@@ -86,7 +85,6 @@ class World:
         self.processes[:, CHANCE_1 : CHANCE_2 + 1] = plan.chance
         self.processes[:, PENDING] = self.processes[:, JOINING] = -1
         self.processes[list(range(plan.processes) if plan.traced is None else plan.traced), TRACED] = 1
-        self.links[:, OTHER] = np.arange(1, len(self.links) + 1)
         w[LINKS_LEFT], w[WORDS_USED] = len(self.links), 1
         w[PERIOD], w[PATIENCE], w[TRIES_MAX] = plan.period, plan.patience, plan.tries
         w[DETECTOR], w[BUCKET] = plan.detector, plan.bucket
@@ -98,11 +96,22 @@ class World:
 def _slots(plan: Plan) -> int:
     """Slots for messages, and places in a delivery log: what is said while a handshake lasts, and more."""
     longest = int(plan.delay[:, 1].max())
-    said = np.sort(plan.schedule[plan.schedule[:, WHAT] == SAY, 0])
     # With crashes a handshake may wait for its time to run out.
     window = 2 * plan.patience if plan.crashes else 12 * longest + 2 * SECOND
-    most = int((np.searchsorted(said, said + window) - np.arange(len(said))).max(initial=0))
-    return _power(max(64, most + 64))
+    return _power(max(64, _said_within(plan, window) + 64))
+
+
+def _forwards(plan: Plan) -> int:
+    """Words of the FIFO: each process forwards what was said while a forward is under way; and frames."""
+    longest = int(plan.delay[:, 1].max())
+    said = _said_within(plan, 2 * longest + MILLISECOND)
+    return _power(max(1 << 15, plan.processes * (said + 16)))
+
+
+def _said_within(plan: Plan, window: int) -> int:
+    """How much is said at most within such a time."""
+    said = plan.schedule[plan.schedule[:, WHAT] == SAY, 0]
+    return int((np.searchsorted(said, said + window) - np.arange(len(said))).max(initial=0))
 
 
 def _timers(plan: Plan) -> int:
