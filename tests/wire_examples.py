@@ -8,7 +8,7 @@ from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
-from aforesaid.protocols.overlay.living import Spare
+from aforesaid.protocols.overlay.living import Heir, Spare
 from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
 from aforesaid.wire import Codec, shapes_of
 
@@ -52,6 +52,7 @@ MESSAGES: dict[str, list[Any]] = {
         overlay.Sampled(Introduce("dave")),
         overlay.Sampled(Request((0, 1), _SAMPLE)),
         overlay.Sampled(Reply((3, 9), ())),
+        overlay.Sampled(Heir("erin")),
     ],
 }
 

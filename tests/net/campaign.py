@@ -44,8 +44,8 @@ async def churn(root: Path, seconds: float, size: int = 50) -> None:
                 await asyncio.sleep(0.2)
             await crowd.join()
             await crowd.leave(list(crowd.nodes.values())[chance.randrange(1, len(crowd.nodes))])
-        await until(lambda: crowd.empty, "memory returns to empty")
-        await until(lambda: crowd.in_one_piece, "the overlay holds together")
+        await until(lambda: crowd.in_one_piece, "the overlay is in one piece", patience_s=100.0)
+        await until(lambda: crowd.empty, "memory returns to empty", patience_s=100.0)
         await asyncio.sleep(1.5)
         links = [len(node._running.machine.links()) for node in crowd.nodes.values()]
         tell(f"{said} broadcasts; {min(links)} to {max(links)} links per node at the end")

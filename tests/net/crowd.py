@@ -8,7 +8,7 @@ from typing import Any
 
 from aforesaid import Config, Node
 
-PRC = {"algorithm": "prc_spray", "transport": "tcp", "options": {"period_ms": 500, "handshake_ms": 2000}}
+PRC = {"algorithm": "prc_spray", "transport": "tcp", "options": {"period_ms": 500}}
 
 
 class Crowd:
@@ -30,9 +30,9 @@ class Crowd:
         self._hearing[name] = asyncio.create_task(self._hear(node))
         return node
 
-    async def leave(self, node: Node) -> None:
+    async def leave(self, node: Node, linger_s: float = 10.0) -> None:
         del self.nodes[node.name]
-        await node.close(linger_s=2.0)
+        await node.close(linger_s)
         await self._hearing[node.name]
 
     @property
@@ -66,5 +66,5 @@ async def changing_group(root: Path, count: int) -> AsyncIterator[Crowd]:
     try:
         yield crowd
     finally:
-        # All at once: the last ones of a group that falls apart would look for it in vain.
-        await asyncio.gather(*(crowd.leave(node) for node in list(crowd.nodes.values())))
+        # All at once, and without handing over: the last ones of a group that ends would look for it in vain.
+        await asyncio.gather(*(crowd.leave(node, linger_s=0.0) for node in list(crowd.nodes.values())))

@@ -72,13 +72,13 @@ async def take(node: Node, count: int) -> list[Message]:
     return await asyncio.wait_for(all_of_them(), PATIENCE_S)
 
 
-async def until(holds: Callable[[], bool], what: str) -> None:
+async def until(holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
     """Wait for something that must come to be."""
-    for _ in range(round(PATIENCE_S / 0.01)):
+    for _ in range(round(patience_s / 0.01)):
         if holds():
             return
         await asyncio.sleep(0.01)
-    raise AssertionError(f"{what}: not within {PATIENCE_S} s")
+    raise AssertionError(f"{what}: not within {patience_s} s")
 
 
 def run(main: Awaitable[None]) -> None:

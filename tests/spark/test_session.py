@@ -119,8 +119,8 @@ def test_ctrl_c_leaves_nothing_behind(traces: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         preexec_fn=_take_interrupts,
     )
-    _interrupt(process, lambda: _runs_java(temporary))
-    assert process.returncode == INTERRUPTED
+    said = _interrupt(process, lambda: _runs_java(temporary))
+    assert process.returncode == INTERRUPTED, said
     assert not list(temporary.iterdir())
     assert not _runs_java(temporary)
     assert {path.name for path in tmp_path.iterdir()} == {"traces", "temporary"}
@@ -144,8 +144,8 @@ def test_ctrl_c_ends_a_running_job(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         preexec_fn=_take_interrupts,
     )
-    _interrupt(process, lambda: (tmp_path / "ready").exists(), wait_s=2.0)
-    assert process.returncode == -signal.SIGINT
+    said = _interrupt(process, lambda: (tmp_path / "ready").exists(), wait_s=2.0)
+    assert process.returncode == -signal.SIGINT, said
     assert not _runs_java(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"ready"}
 
@@ -155,7 +155,8 @@ def _take_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wait_s: float = 0.5) -> None:
+def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wait_s: float = 0.5) -> str:
+    """What it said on standard error."""
     try:
         end = time.monotonic() + 60
         while not ready():
@@ -165,7 +166,7 @@ def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wa
         time.sleep(wait_s)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-        print(said.decode(errors="replace"))  # pytest shows it with a failure
+        return said.decode(errors="replace")
     finally:
         process.kill()
         process.wait()

@@ -5,7 +5,8 @@ the same stream, once for each stream. The newest incarnation's address counts; 
 was not used for longest leaves first.
 """
 
-from collections.abc import Iterable
+import random
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from aforesaid.core import Misuse, Process
@@ -48,6 +49,11 @@ class Book:
         """The addresses that were learned or used last, the last one first."""
         names = [name for name in reversed(self._entries) if name != but][:count]
         return [address for name in names if (address := _parsed(self._entries[name])) is not None]
+
+    def anyone(self, but: Collection[Process]) -> Process | None:
+        """Somebody by chance, except those."""
+        names = [name for name in self._entries if name not in but]
+        return random.choice(names) if names else None
 
     def entry(self, name: Process) -> Entry | None:
         return self._entries.get(name)

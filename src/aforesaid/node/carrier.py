@@ -26,6 +26,12 @@ class Above(Protocol):
     def said_bye(self, peer: Process) -> None:
         """A peer has left for good."""
 
+    def neighbours(self) -> set[Process]:
+        """To whom this process has links in the overlay of a changing group."""
+
+    def apart(self, elsewhere: Address) -> None:
+        """A changing group is in pieces, and the one to be in is where that member is."""
+
     def has_room(self) -> None:
         """There may be more room for frames than there was."""
 

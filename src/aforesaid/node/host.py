@@ -28,6 +28,7 @@ from aforesaid.node.segments import Recorder
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.delivery.hybrid_frames import News
+from aforesaid.transport import Address
 
 FLUSH_FRAMES = 256
 """A turn with so many frames is flushed at once."""
@@ -59,6 +60,8 @@ class Host:
         self.refused: Counter[str] = self.carrier.refused
         self.isolation: asyncio.Event = asyncio.Event()
         """Set when this incarnation has lost its group (prc_spray)."""
+        self.elsewhere: Address | None = None
+        """Where the group is that this incarnation is not in."""
         self.inside: asyncio.Event = asyncio.Event()
         """Set once this incarnation is a member of its group."""
         self.error: Exception | None = None
@@ -73,6 +76,7 @@ class Host:
         self._feeding = False
         self._paused = False
         self._flush_due = False
+        self._flushing = False
         self._senders: deque[asyncio.Future[None]] = deque()
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
@@ -109,6 +113,11 @@ class Host:
                 return self._say(targets, payload)
             except Busy:
                 continue
+
+    def hand_over(self) -> None:
+        """Let the neighbours in a changing group do without this node."""
+        self.machine.hand_over(self.now(), self)
+        self._end_turn()
 
     def evict(self, peer: Process, how: str = "evicted") -> None:
         """The peer will not come back: nobody here waits for it any more."""
@@ -176,12 +185,25 @@ class Host:
             self.recorder.add(event)
 
     def flush(self) -> None:
-        """The end of a turn: the trace first, then the frames."""
+        """The end of a turn: the trace first, then the frames.
+
+        A carrier that cannot send tells so at once, and what the protocol then says must not overtake what it
+        had said before: it waits until the flush that is under way has come to it.
+        """
         self._flush_due = False
-        if self.recorder is not None:
-            self.recorder.write()
-        for peer, box in self._outbox.take().items():
-            self.carrier.send(peer, box.frames)
+        if self._flushing:
+            return
+        self._flushing = True
+        try:
+            while True:
+                if self.recorder is not None:
+                    self.recorder.write()
+                for peer, box in self._outbox.take().items():
+                    self.carrier.send(peer, box.frames)
+                if not self._outbox.count:
+                    return
+        finally:
+            self._flushing = False
 
     # -------------------------------------------------------------------------------- for the carrier
 
@@ -219,6 +241,15 @@ class Host:
         if self.entry.linked:
             return  # It has ended its links, which is all that anyone needs to know.
         self.evict(peer, "left")
+
+    def neighbours(self) -> set[Process]:
+        return {peer for peer, _ in self.machine.links()} if self.entry.linked else set()
+
+    def apart(self, elsewhere: Address) -> None:
+        self.elsewhere = elsewhere
+        self.machine.leave(self.now(), self)
+        self._end_turn()
+        self.isolation.set()
 
     def has_room(self) -> None:
         self._wake_senders()

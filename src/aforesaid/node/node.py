@@ -316,11 +316,13 @@ class Node:
             members = host.carrier.members()
             if self.config.contact is not None:
                 members.append(Address.parse(self.config.contact))
+            if host.elsewhere is not None:
+                members.insert(0, host.elsewhere)
             if not members:
                 # Everybody has left: this node is the group.
                 host.isolation.clear()
                 continue
-            tell("rejoining", level="warning", name=self.config.name)
+            tell("rejoining", level="warning", name=self.config.name, elsewhere=str(host.elsewhere or ""))
             self._member.clear()
             isolated = Isolated(f"{self.config.name} is isolated")
             await self._end(host, "isolated", drained=False, error=isolated)
@@ -346,12 +348,25 @@ class Node:
         try:
             async with asyncio.timeout(linger_s):
                 await self.drain()
+                if self._running.entry.linked:
+                    await self._hand_over()
+                    await self.drain()
         except Isolated:
             # Whoever could have heard is gone; there is nothing to wait for.
             tell("closed while isolated", level="warning", name=self.config.name)
         except TimeoutError:
             host = self._running
             tell("closed too early", level="warning", under_way=host.flight.held, **host.machine.gauges())
+
+    async def _hand_over(self) -> None:
+        """Until the neighbours have linked with each other, where they have few other links."""
+        host, began = self._running, time.monotonic()
+        host.hand_over()
+        while host.machine.needed:
+            host.check()
+            await asyncio.sleep(DRAIN_POLL_S)
+        # The last steps of a handshake need no mediator, and take less than those that did.
+        await asyncio.sleep(time.monotonic() - began)
 
     async def _stop(self) -> None:
         host = self._running

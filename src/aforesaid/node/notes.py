@@ -1,4 +1,4 @@
-"""What nodes tell each other besides frames: addresses, that one leaves, and how a stream begins.
+"""What nodes tell each other besides frames: addresses, who leaves, who is the elder, how a stream begins.
 
 A body of frames is a msgpack array or bin (`wire.packet`); a note is a map, so that neither is taken for the
 other. A node that gets a note with keys it does not know takes the ones it knows.
@@ -25,6 +25,14 @@ class Entry(Struct, frozen=True, array_like=True):
     address: Annotated[str, Meta(max_length=300)]
 
 
+class Word(Struct, frozen=True, array_like=True):
+    """What is told of the elder of a changing group (`elder`)."""
+
+    incarnation: Annotated[int, Meta(ge=0)]
+    name: Name
+    count: Annotated[int, Meta(ge=0)]
+
+
 class Note(Struct, frozen=True, omit_defaults=True):
     """Told beside the frames."""
 
@@ -32,6 +40,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     """Where those are who are named in the frames that follow on this stream."""
     bye: bool = False
     """The sender leaves for good: nobody shall wait for it."""
+    elder: Word | None = None
+    """The elder of the sender's part of a changing group."""
 
 
 class Hello(Struct, frozen=True, omit_defaults=True):

@@ -3,11 +3,12 @@
 What is said to a peer before its stream stands waits, and goes first. When a stream is lost, or cannot be
 had, all that was on its way is lost: a suffix of what was said on it. The host hears of that before anything
 of the next stream. A stream on which nothing was heard for three heartbeats is lost; idle ends say just
-enough to keep it. In a changing group a stream without use is closed.
+enough to keep it. In a changing group a stream without use and without a link is closed.
 
 How streams come about is the `switchboard`'s business.
 """
 
+import random
 import ssl
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, R
 from aforesaid.node.book import Book
 from aforesaid.node.carrier import Above
 from aforesaid.node.config import Config
+from aforesaid.node.elder import Elder
 from aforesaid.node.greeting import Greeted, Greeting
 from aforesaid.node.logs import tell
 from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note
@@ -29,10 +31,13 @@ BODY_BYTES_MAX = 64 * 1024
 """Of one record; larger frames are cut."""
 
 UNUSED: Nanoseconds = 60 * SECOND
-"""A stream of a changing group on which no frame passed for so long is closed."""
+"""A stream of a changing group without a link, on which no frame passed for so long, is closed."""
 
 MEMBERS_MAX = 8
 """Through how many of those it knows a node that was cut off tries to join again."""
+
+STRANGER_BEATS = 10
+"""Once in so many heartbeats a member of a changing group tells a stranger who its elder is."""
 
 PEERS_MAX = 2**14
 """Of a changing group: more peers are not remembered unless there is a stream to them."""
@@ -57,6 +62,7 @@ class StreamCarrier:
         self._beaten = time.monotonic_ns()
         self._changing = config.algorithm == "prc_spray"
         self._book = Book()
+        self._elder = Elder(me.source, me.incarnation)
         self._paused = False
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
@@ -100,11 +106,13 @@ class StreamCarrier:
         self._write(to, b"".join([record(body) for body in pack(encoded, BODY_BYTES_MAX)]))
 
     def beat(self, now: Nanoseconds) -> None:
-        self._switchboard.expire(now)
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
         # else all links of a changing group would end at once, and it would fall to pieces.
         stood_still = now - self._beaten > 3 * self._heartbeat // 2
         self._beaten = now
+        if not stood_still:
+            self._switchboard.expire(now)
+        neighbours = self._above.neighbours()
         for peer in list(self.peers.values()):
             stream = peer.stream
             if stream is None:
@@ -114,11 +122,13 @@ class StreamCarrier:
                 tell("silent", peer=peer.name)
                 stream.abort()
                 self.lost(peer, stream)
-            elif self._changing and now - peer.used > UNUSED:
+            elif self._changing and now - peer.used > UNUSED and peer.name not in neighbours:
                 stream.close()
                 self.lost(peer, stream)
             elif now - stream.spoke_ns >= self._heartbeat:
                 stream.write(record(b""))
+        if self._changing:
+            self._tell_of_the_elder(self._above.neighbours())
 
     def heard_ns(self, peer: Process) -> Nanoseconds | None:
         known = self.peers.get(peer)
@@ -229,6 +239,24 @@ class StreamCarrier:
             peer.queued += len(data)
             self._switchboard.call(peer)
 
+    def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
+        """Tell the neighbours, and now and then a stranger; and see whether the group is in one piece."""
+        self._elder.beat()
+        word = record(encode(Note(elder=self._elder.word)))
+        for name in neighbours:
+            peer = self.peers.get(name)
+            if peer is not None and peer.stream is not None:
+                peer.stream.write(word)
+        if random.randrange(STRANGER_BEATS) == 0:
+            stranger = self._book.anyone(but={self._me.source, *neighbours})
+            peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
+            if peer is not None:
+                self._write(peer, word)
+        elsewhere = self._elder.apart()
+        address = None if elsewhere is None else self._book.address(elsewhere)
+        if address is not None:
+            self._above.apart(address)
+
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
         names = {name for frame in frames for name in self._book.named_in(frame)} - peer.told - {peer.name}
         if names:
@@ -271,6 +299,11 @@ class StreamCarrier:
         if note.bye:
             self._book.forget(peer.name, peer.incarnation)
             self._above.said_bye(peer.name)
+        if note.elder is not None and self._changing:
+            if peer.name in self._above.neighbours():
+                self._elder.hear(note.elder)
+            elif self._elder.meet(peer.name, note.elder) and peer.stream is not None:
+                peer.stream.write(record(encode(Note(elder=self._elder.word))))
 
 
 def _waiting(peer: Peer) -> int:

@@ -22,7 +22,7 @@ from aforesaid.node.book import Book
 from aforesaid.node.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.logs import tell
 from aforesaid.node.notes import Hello
-from aforesaid.transport import Address, Backoff, Stream, dial, listen
+from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
 from aforesaid.wire.packet import Header
 
 STRANGERS_MAX = 128
@@ -30,6 +30,12 @@ STRANGERS_MAX = 128
 
 CALLS_MAX = 3
 """How often a peer of a changing group is called in vain before what was said to it is given up."""
+
+CROSSINGS_MAX = 100
+"""How often a peer may say that its own call is on its way: it must come, unless the peer has ended."""
+
+FINISH_TURNS = 200
+"""How many hundredths of a second a node that closes waits for the others to read its last words."""
 
 CONTACT_CALLS_MAX = 6
 """How often a newcomer calls its contact, over some two seconds."""
@@ -75,7 +81,7 @@ class User(Protocol):
     """For whom the switchboard works."""
 
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
-        """A stream to the peer stands; the one before, if any, is lost."""
+        """A stream to the peer stands; the one before, if any, was lost."""
 
     def lost(self, peer: Peer, stream: Stream) -> None:
         """The other end has given this stream up."""
@@ -159,21 +165,25 @@ class Switchboard:
     async def close(self) -> None:
         self._closed = True
         if self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
         for greeting in self._strangers:
             greeting.stream.abort()
         self._strangers.clear()
         calls = [peer.calling for peer in self.peers.values() if peer.calling is not None]
         streams = [peer.stream for peer in self.peers.values() if peer.stream is not None]
+        for stream in streams:
+            stream.finish()
+        for call in calls:
+            call.cancel()
         for peer in self.peers.values():
-            self.drop(peer)
+            peer.stream = None
         await asyncio.gather(*calls, return_exceptions=True)
         await _gone_through(streams)
 
     # ---------------------------------------------------------------------------------------- calling
 
     async def _keep_calling(self, peer: Peer) -> None:
-        backoff, calls = Backoff(), 0
+        backoff, failed = Backoff(), Counter[bool]()
         try:
             while peer.stream is None:
                 try:
@@ -181,10 +191,11 @@ class Switchboard:
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
                     tell("call failed", level="debug", peer=peer.name, error=str(error))
-                    calls += 1
-                    if self._fixed is None and calls >= CALLS_MAX:
+                    crossed = isinstance(error, Refused) and error.reason == "crossed"
+                    failed[crossed] += 1
+                    if self._fixed is None and failed[crossed] >= (CROSSINGS_MAX if crossed else CALLS_MAX):
                         break
-                    await asyncio.sleep(backoff.wait_s())
+                    await asyncio.sleep(Backoff().wait_s() if crossed else backoff.wait_s())
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -213,6 +224,7 @@ class Switchboard:
             if at.stream is not None and greeted.hello.epoch <= at.epoch:
                 raise Refused("crossed")
             self._compare_incarnations(at, greeted.header.incarnation)
+            self._end_present(at)
             self._user.stands(at, stream, greeted, greeted.hello.epoch, greeting)
             return name
         except BaseException:
@@ -263,10 +275,7 @@ class Switchboard:
             greeting.say(Hello(refusal=refusal.reason))
             greeting.stream.close()
             return
-        if peer.stream is not None:
-            old = peer.stream
-            old.abort()
-            self._user.lost(peer, old)
+        self._end_present(peer)
         epoch = max(peer.epoch, greeted.hello.epoch) + 1
         greeting.say(Hello(epoch, self._hello.address))
         self._user.stands(peer, greeting.stream, greeted, epoch, greeting)
@@ -290,6 +299,13 @@ class Switchboard:
             raise Refused("crossed")
         return peer
 
+    def _end_present(self, peer: Peer) -> None:
+        """Another stream takes the place of the present one, of which both ends have lost a suffix."""
+        if peer.stream is not None:
+            stream = peer.stream
+            stream.abort()
+            self._user.lost(peer, stream)
+
     def _compare_incarnations(self, peer: Peer, incarnation: int) -> None:
         if incarnation == peer.incarnation or not peer.incarnation:
             return
@@ -301,8 +317,11 @@ class Switchboard:
 
 
 async def _gone_through(streams: list[Stream]) -> None:
-    """Until what was written is with the kernel, or a moment has passed; then the streams end anyway."""
-    for _ in range(50):
+    """Until the other ends have read what was written, or some time has passed; then the streams end anyway.
+
+    Time is counted in turns of the loop: on a busy machine everything takes longer, the other ends too.
+    """
+    for _ in range(FINISH_TURNS):
         if not any(stream.open for stream in streams):
             return
         await asyncio.sleep(0.01)

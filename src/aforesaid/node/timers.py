@@ -1,5 +1,8 @@
 """All timers of a protocol on one timer of the loop.
 
+A loop that stood still, with its process or its machine, comes late, and what a timer waits for may have
+arrived meanwhile. So what is due then is put off, once, by as much as the loop was late, a second at most.
+
 Arming again only notes the later deadline; the heap learns of it when the earlier one comes up. So a timer
 that is moved with every acknowledgment costs a dictionary entry, not a heap operation.
 """
@@ -11,6 +14,9 @@ from heapq import heappop, heappush
 from itertools import count
 
 from aforesaid.core import SECOND, Nanoseconds, Timer
+
+STOOD_STILL: Nanoseconds = SECOND // 10
+"""A loop that is later than this stood still."""
 
 
 class Timers:
@@ -26,6 +32,8 @@ class Timers:
         self._order = count()
         self._handle: asyncio.TimerHandle | None = None
         self._wakes_at: Nanoseconds = 0
+        self._put_off = False
+        """True while what was due waits a little longer, because the loop stood still."""
 
     def __len__(self) -> int:
         return len(self._deadlines)
@@ -69,6 +77,12 @@ class Timers:
     def _wake(self) -> None:
         self._handle = None
         now = time.monotonic_ns()
+        late = now - self._wakes_at
+        if late > STOOD_STILL and not self._put_off:
+            self._put_off = True
+            self._handle = self._loop.call_later(min(late, SECOND) / SECOND, self._wake)
+            return
+        self._put_off = False
         heap = self._heap
         due = []
         while heap and heap[0][0] <= now:

@@ -2,7 +2,7 @@
 
 from aforesaid.transport.address import Address
 from aforesaid.transport.backoff import Backoff
-from aforesaid.transport.tcp import Stream, dial, listen
+from aforesaid.transport.tcp import Stream, dial, listen, stop_listening
 from aforesaid.transport.udp import Datagrams
 
-__all__ = ["Address", "Backoff", "Datagrams", "Stream", "dial", "listen"]
+__all__ = ["Address", "Backoff", "Datagrams", "Stream", "dial", "listen", "stop_listening"]

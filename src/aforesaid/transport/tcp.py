@@ -33,7 +33,7 @@ class Stream(asyncio.Protocol):
         self.lost = False
         """True once nothing more can be written, or will be handed over."""
         self.open = True
-        """False once asyncio has done with it: all that was written is with the kernel."""
+        """False once asyncio has done with it."""
 
     # ------------------------------------------------------------------------------------ for the user
 
@@ -58,7 +58,8 @@ class Stream(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=high, low=high // 2)
 
     def write(self, data: bytes) -> None:
-        if not self.lost:
+        # A connection that just broke is closing, and `on_lost` is about to be called.
+        if not self.lost and not self._transport.is_closing():
             self.spoke_ns = time.monotonic_ns()
             self._transport.write(data)
 
@@ -76,6 +77,19 @@ class Stream(asyncio.Protocol):
         """End the connection once what is written is sent. Nothing that comes is handed over any more."""
         self._end()
         self._transport.close()
+
+    def finish(self) -> None:
+        """End the connection once the other end has read all that is written, and has closed it.
+
+        To close with bytes unread resets a connection, and takes from the other end what it has not read. So
+        bytes are taken still, for nobody, until the other end closes. TLS does so by itself.
+        """
+        self._end()
+        if self._transport.can_write_eof() and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._transport.write_eof()
+        else:
+            self._transport.close()
 
     def abort(self) -> None:
         """End the connection now."""
@@ -143,3 +157,16 @@ async def listen(
         raise Misuse(f"cannot listen at {address}: {error.strerror or error}") from error
     host, port = server.sockets[0].getsockname()[:2]
     return server, Address(host, port)
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Take no more connections. Those just accepted become streams first.
+
+    Closed before that, asyncio would forget their sockets and leave them open.
+    """
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening)
+    for _ in range(2):
+        await asyncio.sleep(0)
+    server.close()

@@ -19,7 +19,7 @@ from aforesaid.protocols.delivery.hybrid_frames import Ack as HybridAck
 from aforesaid.protocols.delivery.hybrid_frames import Msg, News, Permit
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
-from aforesaid.protocols.overlay.living import Spare
+from aforesaid.protocols.overlay.living import Heir, Spare
 from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
 from aforesaid.wire.codec import Count, Either, Name, Number, Several, Shape, shape
 
@@ -60,6 +60,7 @@ def prc_spray() -> tuple[Shape, ...]:
         shape(Introduce, newcomer=Name),
         shape(Request, exchange=_EXCHANGE, sample=_SAMPLE),
         shape(Reply, exchange=_EXCHANGE, sample=_SAMPLE),
+        shape(Heir, peer=Name),
     )
     return (
         shape(overlay.Copy, link=_LID, message_id=_SAID_BY_PEOPLE, body=bytes),

@@ -4,7 +4,7 @@ from typing import Any
 
 from aforesaid.core import SECOND
 from aforesaid.protocols.overlay.frames import Agree, Close, Control, Fin, Keep, Sampled
-from aforesaid.protocols.overlay.living import Living, Spare, Unsampled, Wishes
+from aforesaid.protocols.overlay.living import FEW_LINKS, Heir, Living, Spare, Unsampled, Wishes
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import CONFIRMED
 from aforesaid.protocols.overlay.spray import Arc, Spray
@@ -225,3 +225,82 @@ def test_spray_exchanges_move_links_and_nothing_is_left_behind() -> None:
     kinds = {type(frame) for _, _, frame in stage.sent}
     assert {Control, Close, Fin} <= kinds
     assert Agree not in kinds
+
+
+# -------------------------------------------------------------------------------------------- handing over
+
+
+def around(hub: str, *pairs: str) -> Stage:
+    """Processes with real views, linked both ways as told; the hub has an arc to each of its neighbours."""
+    names = dict.fromkeys("".join(pairs))
+    stage = Stage(
+        (name, Living(process(name, both_ways=True).prc, Spray(name, 60 * SECOND))) for name in names
+    )
+    for one, other in pairs:
+        stage.link(one, other, both_ways=True)
+        if hub in (one, other):
+            far = other if hub == one else one
+            stage.machines[hub].sampler.free.append(Arc(far))
+    return stage
+
+
+def whole(stage: Stage, names: str) -> bool:
+    """True if all of them are linked, directly or not."""
+    reached, left = set(), [names[0]]
+    while left:
+        name = left.pop()
+        reached.add(name)
+        left += [peer for peer in names if peer not in reached and linked(stage, name, peer)]
+    return reached == set(names)
+
+
+def test_who_leaves_lets_its_neighbours_link_with_each_other() -> None:
+    """Without H the overlay would be in three pieces, one of which holds together and so would never know."""
+    stage = around("H", "HA", "HB", "HC", "AX")
+    assert not whole(stage, "ABCX")
+    stage.do("H", "hand_over")
+    stage.drain()
+    assert not stage.machines["H"].needed
+    stage.do("H", "leave")
+    stage.drain()
+    assert whole(stage, "ABCX")
+    stage.do("X", "broadcast", "hello")
+    stage.drain()
+    for name in "ABCX":
+        assert stage.sinks[name].isolations == 0
+        assert stage.sinks[name].payloads == ["hello"]
+
+
+def test_leaving_without_handing_over_leaves_pieces() -> None:
+    stage = around("H", "HA", "HB", "HC", "AX", "BY", "CZ")
+    stage.do("H", "leave")
+    stage.drain()
+    assert not whole(stage, "ABCXYZ")
+
+
+def test_who_has_links_enough_takes_nothing_over() -> None:
+    stage = around("H", "HA", "HB", *(f"A{other}" for other in "RSTU"[:FEW_LINKS]))
+    stage.do("H", "hand_over")
+    assert stage.between("H", "A") == [Sampled(Heir("B"))]
+    stage.drain()
+    assert not stage.machines["H"].needed
+    assert not linked(stage, "A", "B")
+
+
+def test_nobody_waits_for_an_heir_that_is_gone() -> None:
+    stage = around("H", "HA", "HB")
+    stage.do("H", "hand_over")
+    assert stage.machines["H"].needed
+    [lid] = [lid for peer, lid in stage.machines["H"].links() if peer == "B"]
+    stage.do("H", "link_down", lid)
+    assert not stage.machines["H"].needed
+    assert ("retained", "A", "B") not in stage.sinks["H"].timers
+
+
+def test_two_neighbours_that_leave_at_once_do_not_wait_for_each_other() -> None:
+    stage = around("H", "HA", "HB", "AB")
+    stage.do("H", "hand_over")
+    stage.do("A", "hand_over")
+    stage.drain()
+    assert not stage.machines["H"].needed
+    assert not stage.machines["A"].needed

@@ -4,6 +4,9 @@ Peer sampling knows arcs, several of which may join the same two processes; PRC-
 pair. A link is asked to close when its last arc here is gone, and closes if the other end has none either. A
 link given away in an exchange is kept until the new one, for whose control messages this process is the
 mediator, needs it no more.
+
+Who leaves in good order may be the only one that holds parts of the overlay together. So it first names its
+neighbours to each other, in a ring, and those with few links take an arc (`hand_over`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +34,17 @@ class Spare(NamedTuple):
     peer: Process
 
 
+class Heir(NamedTuple):
+    """From a neighbour that will leave: this is another neighbour of mine."""
+
+    peer: Process
+
+
+FEW_LINKS = 4
+"""Who has so many links needs none of those that a leaving neighbour had. Well below what views bring in a
+large group, so that leaving does not make views grow."""
+
+
 class Living:
     """PRC-broadcast at one process, on the links its sampler wishes for."""
 
@@ -43,6 +57,9 @@ class Living:
         """Pairs we mediate for, (partner, peer given to it): until when our links to them stay at most."""
         self.put_off: set[Process] = set()
         """Peers whose links we would have closed but for mediation."""
+        self.leaving = False
+        self.heirs: list[tuple[Process, Process]] = []
+        """Of a process that leaves: neighbours it has named to each other."""
 
     @property
     def inside(self) -> bool:
@@ -63,6 +80,8 @@ class Living:
             self.prc.receive(source, message, now, out)
         elif isinstance(message.message, Spare):
             self._mediated(source, message.message.peer, now, out)
+        elif isinstance(message.message, Heir):
+            self._inherit(source, message.message.peer, now, out)
         elif self.inside:
             self.sampler.receive(source, message.message, now, Wishes(self, now, out))
         self._heed(now, out)
@@ -106,6 +125,22 @@ class Living:
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
         self.prc.join(contact, now, out)
 
+    def hand_over(self, now: Nanoseconds, out: Effects) -> None:
+        """Before leaving: let the neighbours link with each other, until this process is `needed` no more."""
+        self.leaving = True
+        self.sampler.settle()
+        ring = list(dict.fromkeys(peer for peer, _ in self.prc.links()))
+        following = ring[1:] + (ring[:1] if len(ring) > 2 else [])
+        self.heirs = list(zip(ring, following, strict=False))
+        for peer, heir in self.heirs:
+            out.send((peer,), Sampled(Heir(heir)))
+            self._retain(peer, heir, now, out)
+
+    @property
+    def needed(self) -> bool:
+        """True while neighbours of this process, which leaves, link with each other through it."""
+        return any(pair in self.retained for pair in self.heirs)
+
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         self.prc.leave(now, out)
 
@@ -148,6 +183,9 @@ class Living:
             self.prc.close_link(max(usable), now, out)
 
     def _down(self, peer: Process, agreed: bool, now: Nanoseconds, out: Effects) -> None:
+        if self.leaving:
+            for partner, given in [pair for pair in self.retained if peer in pair]:
+                self._mediated(partner, given, now, out)
         lacking = self.sampler.wants(peer) and not self._linked(peer)
         if lacking and agreed:
             # An arc came while its link was being closed.
@@ -189,10 +227,21 @@ class Living:
     def _unwanted(self, peer: Process, partner: Process | None, now: Nanoseconds, out: Effects) -> None:
         """The sampler has lost an arc."""
         if partner is not None and partner != peer:
-            deadline = now + 2 * self.prc.handshake.patience
-            self.retained[partner, peer] = deadline
-            out.arm(("retained", partner, peer), deadline)
+            self._retain(partner, peer, now, out)
         self._tidy(peer, now, out)
+
+    def _retain(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Keep our links to both, so that they can link with each other through us."""
+        deadline = now + 2 * self.prc.handshake.patience
+        self.retained[partner, peer] = deadline
+        out.arm(("retained", partner, peer), deadline)
+
+    def _inherit(self, leaver: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        others = {target for target, _ in self.prc.links()} - {leaver}
+        if self.leaving or len(others) >= FEW_LINKS or peer in others:
+            out.send((leaver,), Sampled(Spare(peer)))
+        else:
+            self.sampler.inherit(peer, leaver, now, Wishes(self, now, out))
 
     def _mediated(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """The partner needs our link to the peer no more."""
@@ -205,6 +254,8 @@ class Living:
 
     def _tidy(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Close the link to a peer that no arc and no mediation needs."""
+        if self.leaving:
+            return  # All links end together, when the neighbours have theirs.
         if any(peer in pair for pair in self.retained):
             self.put_off.add(peer)
             return
@@ -262,6 +313,8 @@ class Unsampled:
     def peer_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
 
     def arc_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
+
+    def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: object) -> None: ...
 
     def wants(self, peer: Process) -> bool:
         return False

@@ -61,6 +61,9 @@ class Sampler(Protocol):
     def arc_down(self, peer: Process, now: Nanoseconds, links: Links) -> None:
         """No link to the peer could be had, or it was lost: all arcs to it are gone. Release nothing."""
 
+    def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: Links) -> None:
+        """A neighbour will leave, and there are few links: have an arc to this other neighbour of it."""
+
     def wants(self, peer: Process) -> bool:
         """True while the view holds an arc to the peer."""
 

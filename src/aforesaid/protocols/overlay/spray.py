@@ -139,6 +139,9 @@ class Spray:
         for _ in range(self._lose(peer)):
             self._duplicate(links)
 
+    def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: Links) -> None:
+        self._take(Arc(peer), leaver, links)
+
     def wants(self, peer: Process) -> bool:
         return any(arc.peer == peer for arc in self.view)
 
