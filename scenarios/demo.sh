@@ -23,7 +23,8 @@ echo "   once it is evicted."
 
 echo
 echo "4. Each node wrote down what it said and delivered. Their segments, the killed one's too, become one trace."
-run ingest "$OUT/cluster" --out "$OUT/traces"
+run ingest "$OUT/cluster" --out "$OUT/traces" | tee "$OUT/ingested.txt"
+grep -q "^alice, bob, carol, dave alive; erin evicted" "$OUT/ingested.txt"
 
 echo
 echo "5. Was anything lost, doubled or out of order? The audit on Spark, as on a cluster for terabytes of traces."

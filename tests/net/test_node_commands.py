@@ -69,6 +69,7 @@ def test_two_nodes_on_standard_input_and_output(tmp_path: Path) -> None:
 
     made = finished("ingest", tmp_path, "--out", tmp_path / "traces")
     assert made.returncode == 0, made.stderr
+    assert made.stdout.startswith("alice, bob alive\n")
     assert check(open_trace(tmp_path / "traces/run=nodes")).value() == "kept"
 
 

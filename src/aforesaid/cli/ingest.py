@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aforesaid.cli import show
 from aforesaid.node.ingest import ingest
-from aforesaid.trace.parquet import ParquetSink
+from aforesaid.trace.parquet import ParquetSink, open_trace
 
 
 def ingest_segments(segments: Path, out: Path, run: str, force: bool, as_json: bool) -> None:
@@ -14,7 +14,19 @@ def ingest_segments(segments: Path, out: Path, run: str, force: bool, as_json: b
     ):
         row = ingest(segments, sink, run, lambda done: move(completed=done))
     path = out / f"run={run}"
+    fates = _fates(path)
     if as_json:
-        show.print_json({"run": run, "path": str(path), "algorithm": row.algorithm, "ended": row.ended})
+        facts = {"path": str(path), "algorithm": row.algorithm, "ended": row.ended, "fates": fates}
+        show.print_json({"run": run, **facts})
     else:
-        show.out.print(f"wrote {path} ({row.algorithm}, {row.ended}); judge it: aforesaid check {path}")
+        told = "; ".join(f"{', '.join(names)} {fate}" for fate, names in fates.items())
+        show.out.print(f"{told}\nwrote {path} ({row.algorithm}, {row.ended}); judge it: aforesaid check {path}")
+
+
+def _fates(path: Path) -> dict[str, list[str]]:
+    """Who was what at the end: alive, left, crashed or evicted."""
+    processes = open_trace(path).processes
+    fates: dict[str, list[str]] = {}
+    for name, fate in zip(processes.name, processes.fate, strict=True):
+        fates.setdefault(fate, []).append(name)
+    return fates
