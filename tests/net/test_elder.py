@@ -8,7 +8,7 @@ from crowd import PRC
 from net_stage import complaints, free_addresses, judged, run, take, until
 
 from aforesaid import Config, Node
-from aforesaid.node.elder import GONE_BEATS, REACH_BEATS, Elder
+from aforesaid.node.elder import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder
 from aforesaid.node.notes import Word, entry_of
 from aforesaid.node.streams import StreamCarrier
 
@@ -34,6 +34,9 @@ class Members:
                 for other in self.elders.keys() - {gone}:
                     if frozenset((name, other)) in self.links:
                         self.elders[other].hear(word)
+            for name in self.elders.keys() - {gone}:
+                if (stranger := self.elders[name].doubted) in self.elders.keys() - {gone}:
+                    self.meet(name, stranger)
 
     def meet(self, one: str, other: str) -> bool:
         """One tells the other, which it has no link to; true if it was answered."""
@@ -97,6 +100,22 @@ def test_an_elder_that_is_gone_is_followed_by_the_next_and_does_not_come_back() 
     group.beat(REACH_BEATS + 1, gone="p0")
     assert group.known_to("p2") == "p1"
     assert group.apart() == {}, "nobody looks for a group whose elder is gone"
+
+
+def test_a_newcomer_believes_no_stranger_that_does_not_know_yet_that_the_elder_is_gone() -> None:
+    group = Members(4)
+    group.link("p1", "p3")
+    group.beat()
+    last_word = Word(0, "p0", 7)
+    group.elders["p2"].hear(last_word)
+    assert group.meet("p2", "p3") is False, "p3 is told, and p0 is older than its own elder"
+    group.beat(REACH_BEATS + 1, gone="p0")
+    assert group.elders["p3"].doubted == "p2"
+    group.elders["p3"].meet("p2", last_word)
+    assert group.apart() == {}, "it has not counted on"
+    group.beat(ASK_BEATS, gone="p0")
+    assert group.elders["p3"].doubted is None
+    assert group.apart() == {}
 
 
 def test_a_part_that_was_cut_off_from_a_living_elder_finds_out() -> None:

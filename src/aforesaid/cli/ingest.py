@@ -20,7 +20,9 @@ def ingest_segments(segments: Path, out: Path, run: str, force: bool, as_json: b
         show.print_json({"run": run, **facts})
     else:
         told = "; ".join(f"{', '.join(names)} {fate}" for fate, names in fates.items())
-        show.out.print(f"{told}\nwrote {path} ({row.algorithm}, {row.ended}); judge it: aforesaid check {path}")
+        show.out.print(
+            f"{told}\nwrote {path} ({row.algorithm}, {row.ended}); judge it: aforesaid check {path}"
+        )
 
 
 def _fates(path: Path) -> dict[str, list[str]]:

@@ -10,7 +10,8 @@ count stands still is gone, and the next one takes its place.
 
 Now and then a member tells a stranger, someone it knows of and has no link to, who answers if it knows of an
 older elder. What an elder counts reaches everyone in its part before long. So who is told of an older elder
-by a stranger, and does not hear of that count from a neighbour within some heartbeats, is in another part.
+by a stranger, and does not hear of that count from a neighbour within some heartbeats, is in another part, or
+the elder is gone and the stranger did not know. It asks again: if that elder has counted on, it lives.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -23,6 +24,9 @@ GONE_BEATS = 15
 
 REACH_BEATS = 15
 """Within so many heartbeats a count reaches everyone in the same part of the overlay."""
+
+ASK_BEATS = 5
+"""For so many heartbeats a stranger is asked again; then what it told is forgotten."""
 
 PAST_MAX = 64
 """Elders that are remembered to be gone."""
@@ -54,6 +58,7 @@ class Elder:
         self._past: dict[Age, int] = {}
         """Elders that are gone, and their last counts."""
         self._rumour: Rumour | None = None
+        self._elsewhere: Process | None = None
 
     @property
     def word(self) -> Word:
@@ -64,6 +69,8 @@ class Elder:
     def beat(self) -> None:
         """It is time to tell the neighbours again."""
         self._beats += 1
+        if self._rumour is not None and self._beats - self._rumour.beat > REACH_BEATS + ASK_BEATS:
+            self._rumour = None
         if self._age != self._me and self._beats - self._rose > GONE_BEATS:
             self._past[self._age] = self._count
             if len(self._past) > PAST_MAX:
@@ -82,18 +89,24 @@ class Elder:
 
     def meet(self, stranger: Process, word: Word) -> bool:
         """From a stranger; true if it should be told of our elder."""
-        age = (word.incarnation, word.name)
-        if age < self._age and self._rumour is None and self._news(word):
-            self._rumour = Rumour(stranger, age, word.count, self._beats)
+        age, rumour = (word.incarnation, word.name), self._rumour
+        if age < self._age and self._news(word):
+            if rumour is None:
+                self._rumour = Rumour(stranger, age, word.count, self._beats)
+            elif self.doubted and age == rumour.age and word.count > rumour.told:
+                self._elsewhere, self._rumour = stranger, None
         return self._age < age
 
-    def apart(self) -> Process | None:
-        """A member of an older part of the group, if this one is not in it."""
+    @property
+    def doubted(self) -> Process | None:
+        """A stranger to be asked again: what it told of an older elder was not heard from a neighbour."""
         rumour = self._rumour
-        if rumour is None or self._beats - rumour.beat <= REACH_BEATS:
-            return None
-        self._rumour = None
-        return rumour.stranger if rumour.age < self._age else None
+        return None if rumour is None or self._beats - rumour.beat <= REACH_BEATS else rumour.stranger
+
+    def apart(self) -> Process | None:
+        """A member of an older part of the group, if this one is not in it; said once."""
+        elsewhere, self._elsewhere = self._elsewhere, None
+        return elsewhere
 
     def _news(self, word: Word) -> bool:
         """False for what is still said of an elder that is gone."""

@@ -247,11 +247,12 @@ class StreamCarrier:
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
                 peer.stream.write(word)
-        if random.randrange(STRANGER_BEATS) == 0:
+        stranger = self._elder.doubted
+        if stranger is None and random.randrange(STRANGER_BEATS) == 0:
             stranger = self._book.anyone(but={self._me.source, *neighbours})
-            peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
-            if peer is not None:
-                self._write(peer, word)
+        peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
+        if peer is not None:
+            self._write(peer, word)
         elsewhere = self._elder.apart()
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
