@@ -138,7 +138,10 @@ class PRC:
             self._mind(now, out)
 
     def close(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """Have no link to the peer: attempts of ours are abandoned, complete links closed in two phases."""
+        """Have no link to the peer: attempts of ours are abandoned, complete links closed in two phases.
+
+        One that is safe but not confirmed yet stays: ask again when it is up.
+        """
         for lid in self.state.with_peer(peer):
             outgoing = self.state.outgoing.get(lid)
             if self.state.complete(lid):
