@@ -18,8 +18,8 @@ Reproduce = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    compile_once(tmp_path_factory.getbasetemp())
+def compiled() -> None:
+    compile_once()
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import numpy as np
 
 from aforesaid.sim.fleet.kernel import run
 from aforesaid.sim.fleet.layout import BUFFERED, COUNTED, EVENTS, EVICTED, EXPECTED, S_CONTROL, STATUS
-from aforesaid.sim.fleet.plan import Paper, Plan
+from aforesaid.sim.fleet.plan import Plan
 from aforesaid.sim.fleet.world import World
+from aforesaid.sim.paper import Paper
 from differential.reference import Reference
 
 LOOKS = 300
@@ -28,7 +29,7 @@ class Compared:
 def small(processes: int, seed: int, delay_ms: float, patience_s: float = 120.0, **more: float) -> Plan:
     """A few minutes of the paper's experiment, with exchanges three times as often."""
     parts = {"minutes": 3.0, "speak_from": 0.5, "speak_until": 2.0, "broadcasts_per_second": 3, **more}
-    paper = Paper(processes, seed, delay_ms=delay_ms, traced=None, **parts)  # type: ignore[arg-type]
+    paper = Paper(processes, seed, delay_ms=delay_ms, traced="all", **parts)  # type: ignore[arg-type]
     return replace(paper.plan(), period=20_000_000_011, patience=round(patience_s * 1e9) + 7)
 
 

@@ -6,5 +6,5 @@ from differential.compiling import compile_once
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    compile_once(tmp_path_factory.getbasetemp())
+def compiled() -> None:
+    compile_once()

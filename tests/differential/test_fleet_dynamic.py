@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aforesaid.sim.fleet import Paper
+from aforesaid.sim.fleet.plan import delays
 from differential.compared import compare, small
 
 DELAYS_MS = (1.0, 40.000007, 300.000019, 1_300.000003)
@@ -53,5 +54,5 @@ def test_crashes_and_impatience(seed: int) -> None:
 def test_the_paper_s_delay_that_rises() -> None:
     """30 processes, minutes 14 to 17 of the paper's experiment: the delay goes up 10 ms every 6 s."""
     plan = small(30, 3, 1.0, minutes=17.0, speak_from=14.0, speak_until=16.5)
-    rising = Paper(30).delays()
+    rising = delays(Paper(30))
     assert compare(replace(plan, delay=rising, period=60_000_000_011)).differences == []

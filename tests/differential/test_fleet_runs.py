@@ -3,17 +3,20 @@
 import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import aforesaid
 from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT
 from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet import FleetStopped, Paper, simulate_fleet, trace_fleet
+from aforesaid.sim.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
+from aforesaid.sim.fleet.compiled import SOURCES
 from aforesaid.sim.fleet.fleet import _run
 from aforesaid.sim.fleet.layout import (
     BUFFERED,
@@ -30,6 +33,8 @@ from aforesaid.sim.fleet.layout import (
 from aforesaid.sim.fleet.world import World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink
+from differential.compared import small
+from differential.reference import Reference
 
 SHORT = {"minutes": 5.0, "speak_from": 2.0, "speak_until": 3.0}
 
@@ -53,7 +58,7 @@ def test_integrals_are_exact() -> None:
 def test_the_checker_finds_a_trace_causal(processes: int, delay_ms: float) -> None:
     sink = MemorySink()
     speakers = 10 if processes == 100 else 2
-    paper = Paper(processes, 4, delay_ms=delay_ms, traced=None, broadcasts_per_second=speakers, **SHORT)
+    paper = Paper(processes, 4, delay_ms=delay_ms, traced="all", broadcasts_per_second=speakers, **SHORT)
     outcome, run = trace_fleet(paper.plan(), sink, "fleet")
     report = check(sink.trace)
     assert {name: verdict.value for name, verdict in report.verdicts.items() if verdict.value != "kept"} == {}
@@ -63,7 +68,7 @@ def test_the_checker_finds_a_trace_causal(processes: int, delay_ms: float) -> No
 
 def test_a_sample_of_processes_is_traced() -> None:
     sink = MemorySink()
-    paper = Paper(100, 4, delay_ms=300.0, traced=tuple(range(0, 100, 5)), **SHORT)
+    paper = Paper(100, 4, delay_ms=300.0, traced=20, **SHORT)
     outcome, _ = trace_fleet(paper.plan(), sink, "sample")
     trace = sink.trace
     assert len(trace.processes) == 20
@@ -73,7 +78,7 @@ def test_a_sample_of_processes_is_traced() -> None:
 
 
 def test_a_trace_on_disk_is_read_like_any_other(tmp_path: Path) -> None:
-    paper = Paper(30, 4, delay_ms=300.0, traced=None, **SHORT)
+    paper = Paper(30, 4, delay_ms=300.0, traced="all", **SHORT)
     with ParquetSink(tmp_path, "fleet") as sink:
         trace_fleet(paper.plan(), sink, "fleet")
     assert check_runs(tmp_path, None, 5, as_json=True) == EXIT_KEPT
@@ -90,12 +95,94 @@ def test_a_link_expects_what_is_said_within_one_delay() -> None:
 
 def test_with_crashes_the_trace_is_causal_still() -> None:
     sink = MemorySink()
-    paper = Paper(60, 5, delay_ms=40.0, crashes_per_minute=12.0, traced=None, **SHORT)
+    paper = Paper(60, 5, delay_ms=40.0, crashes_per_minute=12.0, traced="all", **SHORT)
     outcome, _ = trace_fleet(paper.plan(), sink, "crashes")
     verdicts = check(sink.trace).verdicts
     assert outcome.plan.crashes > 2
     for name in ("no_duplicate", "no_creation", "fifo", "causal"):
         assert verdicts[name].value == "kept"
+
+
+CHURN = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
+
+
+@pytest.mark.parametrize(("seed", "connected"), [(12, True), (35, True), (3, False)])
+def test_a_process_that_was_isolated_is_traced_as_its_next_incarnation(seed: int, connected: bool) -> None:
+    """Seeds 12 and 35: what an incarnation said comes back to the next one, which did not say it."""
+    sink = MemorySink()
+    paper = Paper(60, seed, delay_ms=2_500.0, crashes_per_minute=15.0, traced="all", **CHURN)
+    outcome, run = trace_fleet(paper.plan(), sink, "isolated")
+    processes, report = sink.trace.processes, check(sink.trace)
+    assert outcome.evicted == processes.fate.count("evicted") == np.sum(processes.incarnation > 0) > 0
+    assert (len(sink.trace.messages), len(sink.trace.delivery_message)) == (
+        outcome.broadcasts,
+        outcome.deliveries,
+    )
+    assert np.sum(processes.incarnation[sink.trace.messages.origin] > 0) > 0
+    assert outcome.connected == connected == ("agreement" in run.promises)
+    assert report.value() == "kept"
+    assert report.verdicts["causal"].value == "kept"
+
+
+def test_of_some_traced_processes_the_one_that_was_isolated_ends() -> None:
+    sink = MemorySink()
+    paper = Paper(60, 12, delay_ms=2_500.0, crashes_per_minute=15.0, traced=30, **CHURN)
+    outcome, _ = trace_fleet(paper.plan(), sink, "some")
+    assert outcome.evicted > 0
+    assert sink.trace.processes.fate.count("evicted") == 1
+    assert sink.trace.processes.incarnation.max() == 0
+    assert check(sink.trace).value() == "kept"
+
+
+def test_the_traced_are_spread_over_those_inside_before_the_first_broadcast() -> None:
+    assert Paper(100, traced=4).plan().traced == (0, 33, 66, 99)
+    # At 10 joins per second 900 have been inside for half a minute when the first one speaks at minute 2.
+    traced = Paper(5_000, traced=10).plan().traced
+    assert traced is not None
+    assert (len(traced), traced[0], traced[-1]) == (10, 0, 899)
+    assert len(Paper(5, traced=20).plan().traced or ()) == 5
+    assert Paper(5, traced=0).plan().traced == ()
+    assert Paper(5, traced="all").plan().traced is None
+
+
+@pytest.mark.parametrize("sample_ms", [1_000.0, 700.0])
+def test_samples_are_sums_over_all_processes(sample_ms: float) -> None:
+    """Buckets of 0.7 s do not divide the run of 300 s: the last one is shorter."""
+    sink = MemorySink()
+    paper = Paper(50, 3, delay_ms=300.0, sample_ms=sample_ms, traced=0, **SHORT)
+    outcome, _ = trace_fleet(paper.plan(), sink, "sampled")
+    samples = sink.trace.samples
+    by_metric = {
+        metric: samples.value[[name == metric for name in samples.metric]] for metric in set(samples.metric)
+    }
+    assert by_metric.keys() == {"expected", "buffered", "links", "inside", "control_sent"}
+    assert by_metric["control_sent"][0] == 0
+    assert by_metric["control_sent"][-1] == sum(outcome.control.values())
+    assert np.all(np.diff(by_metric["control_sent"]) >= 0)
+    assert by_metric["inside"][-1] == pytest.approx(50)
+    full = slice(None, -1)
+    space = by_metric["expected"] + by_metric["buffered"]
+    assert np.allclose(space[full], (outcome.series.space * outcome.series.inside)[full])
+    assert samples.time_ns.max() == outcome.plan.until
+    assert set(samples.process.tolist()) == {-1}
+
+
+def test_the_space_of_all_is_what_the_reference_holds() -> None:
+    """A sample every 10 ms, beside the sum of the gauges that the simulator would sample at that moment."""
+    plan = replace(small(12, 5, 300.000019), bucket=10_000_000)
+    sink = MemorySink()
+    trace_fleet(plan, sink, "sampled")
+    samples = sink.trace.samples
+    looks = [60_005_000_000, 75_005_000_000, 90_005_000_000, 110_005_000_000]
+    reference = Reference(plan)
+    reference.run(looks)
+    for look in looks:
+        held = [
+            float(value)
+            for time, metric, value in zip(samples.time_ns, samples.metric, samples.value, strict=True)
+            if metric in ("expected", "buffered") and time == look + 5_000_000
+        ]
+        assert held == pytest.approx(reference.space[look], rel=0.02)
 
 
 def test_a_copy_that_is_not_expected_stops_the_run() -> None:
@@ -108,7 +195,7 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     bits = int(world.masks[slot, process]) & ~DELIVERED
     world.masks[slot, process] -= bits & -bits
     for _ in range(2):  # A run that was stopped stays stopped.
-        with pytest.raises(FleetStopped, match=rf"p{process} received message \d+ where it was not expected"):
+        with pytest.raises(FleetBroken, match=rf"p{process} received message \d+ where it was not expected"):
             _run(world, plan.until, None)
     assert world.w[TIME] < plan.until
 
@@ -134,11 +221,11 @@ def test_limits_are_told() -> None:
     falling = np.array([[0, 10**9], [10**6, 1]], np.int64)
     with pytest.raises(Misuse, match="overtake"):
         replace(Paper(10).plan(), delay=falling).validate()
-    plan = Paper(10, 1, minutes=1.0, speak_until=0.5).plan()
+    plan = Paper(10, 1, minutes=1.0, speak_from=0.5, speak_until=0.5).plan()
     enters = plan.schedule[9]
     early = np.insert(plan.schedule, 10, [enters[0] + 1, SAY, enters[2], 0], axis=0)
     assert simulate_fleet(replace(plan, schedule=early)).unsaid == 1
-    late = Paper(100, joins_per_second=0.5, traced=(1, 99), **SHORT).plan()
+    late = replace(Paper(100, joins_per_second=0.5, **SHORT).plan(), traced=(1, 99))
     with pytest.raises(Misuse, match="p99 enters after the first broadcast"):
         trace_fleet(late, MemorySink(), "late")
 
@@ -147,6 +234,34 @@ def test_the_same_plan_gives_the_same_run() -> None:
     first, second = (simulate_fleet(Paper(40, 9, **SHORT).plan()) for _ in range(2))
     assert first.control == second.control
     assert np.array_equal(first.series.space, second.series.space)
+
+
+def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
+    """As on a cluster, where each executor has the archive at a place of its own."""
+    package = Path(aforesaid.__file__).parent
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from aforesaid.sim.fleet import compiled, kernel\n"
+        "print(compiled.__file__ + ' ' + compiled.SOURCES + ' ' + kernel.run.stats.cache_path)"
+    )
+    told = []
+    for place in ("one", "two"):
+        archive = tmp_path / place / "aforesaid.zip"
+        archive.parent.mkdir()
+        with zipfile.ZipFile(archive, "w") as packed:
+            for source in package.rglob("*.py"):
+                packed.write(source, source.relative_to(package.parent))
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(archive)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        file, *rest = done.stdout.split()
+        assert file.startswith(str(archive))
+        told.append(rest)
+    assert told == [[SOURCES, str(tmp_path / "cache" / "aforesaid")]] * 2
 
 
 def test_uncompiled_it_does_the_same() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from pyspark.sql import SparkSession
 
 from aforesaid.cli import main
 from aforesaid.sim import simulate
+from aforesaid.sim.fleet import trace_fleet
 from aforesaid.sim.grid import read_grid
+from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace
+from differential.compiling import compile_once
 
 GRID = """
 duration_ms = {duration_ms}
@@ -118,6 +122,39 @@ def test_bad_input_is_one_line_and_exit_2(sweep: Any, arguments: tuple[str, ...]
     code, out, err = sweep(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert says in err
+
+
+FLEETS = """
+engine = "fleet"
+minutes = 4
+speak_from = 1
+speak_until = 3
+[sweep]
+processes = [30, 60]
+delay_ms = [100, 1000]
+crashes_per_minute = [0, 40]
+"""
+
+
+def test_a_sweep_on_the_fleet_is_resumed_and_compiles_nothing_twice(sweep: Any, tmp_path: Path) -> None:
+    """Some runs lose processes that begin again: they are done and judged like all others."""
+    compile_once()
+    (tmp_path / "grid.toml").write_text(FLEETS)
+    grid = read_grid(tmp_path / "grid.toml")
+    code, out, err = sweep("grid.toml", "--out", "out", "--check", "--json")
+    told = json.loads(out)
+    assert (code, err, told["done"], told["violated"]) == (0, "", 8, [])
+    outcomes = {one.run: trace_fleet(one.scenario.plan(), MemorySink(), one.run) for one in grid.planned}
+    assert digests(Path("out")) == {f"run={run}": row.digest for run, (_, row) in outcomes.items()}
+    assert any(outcome.evicted for outcome, _ in outcomes.values())
+    rows = pq.read_table("out/sweep.parquet").to_pylist()
+    assert [row["processes"] for row in rows] == [30] * 4 + [60] * 4
+    # To compile takes half a minute.
+    assert max(row["seconds"] for row in rows) < 10
+    shutil.rmtree("out/run=fleet-n30-delay_ms1000-crashes_per_minute40-s1")
+    code, out, _ = sweep("grid.toml", "--out", "out", "--check", "--json")
+    assert (code, json.loads(out)["kept_from_before"]) == (0, 7)
+    assert len(find_runs("out")) == 8
 
 
 def started(*arguments: str, cwd: Path) -> "subprocess.Popen[str]":

@@ -31,11 +31,11 @@ SIMULATED = "Simulate, judge, explore"
 @app.command(rich_help_panel=SIMULATED)
 def simulate(
     scenario: Annotated[
-        Path, Argument(help="A scenario in TOML; see the directory scenarios/ and docs/scenarios.md.")
+        Path, Argument(help="A scenario in TOML or JSON; see the directory scenarios/ and docs/scenarios.md.")
     ],
     out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
     run: Annotated[str | None, Option(help="The run's name. Default: algorithm, size and seed.")] = None,
-    seed: Annotated[int | None, Option(help="Another seed than the scenario's.")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Another seed than the scenario's.")] = None,
     algorithm: Annotated[str | None, Option(help="Another algorithm than the scenario's.")] = None,
     seeds: Annotated[
         int,
@@ -49,8 +49,12 @@ def simulate(
 ) -> None:
     """Run a scenario and write its trace; same scenario and seed, same trace.
 
+    A file with engine = "fleet" runs PRC-broadcast with up to very many processes on the compiled fleet, and
+    traces some of them (docs/fleet.md). The first run compiles for half a minute.
+
     [dim]aforesaid simulate scenarios/demo.toml --out traces[/dim]
     [dim]aforesaid simulate scenarios/demo.toml --seeds 300[/dim]
+    [dim]aforesaid simulate scenarios/fleet.toml[/dim]
     """
     from aforesaid.cli.simulate import simulate_once, simulate_seeds
 

@@ -30,7 +30,8 @@ def sweep(
 ) -> None:
     """Run a grid of scenarios on Spark, one task each; started again, it runs only what is missing.
 
-    A scenario that fails is told with its replay command and stops no other.
+    A scenario that fails is told with its replay command and stops no other. With engine = "fleet" in the
+    grid, all of it runs on the compiled fleet.
     Exit codes: 0 all done, 1 a promise was broken (with --check), 2 misuse, 3 a scenario failed.
 
     [dim]aforesaid sweep scenarios/sweep.toml --out sweep --check[/dim]

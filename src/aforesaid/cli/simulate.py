@@ -10,10 +10,22 @@ import msgspec
 from aforesaid.check import Report, check
 from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show, worst
 from aforesaid.core import MILLISECOND, Misuse
-from aforesaid.sim import Outcome, Scenario, SimulationFailed, run_name, simulate, simulate_into
+from aforesaid.sim import (
+    Experiment,
+    Outcome,
+    Paper,
+    Scenario,
+    SimulationFailed,
+    read_experiment,
+    run_name,
+    simulate,
+    simulate_into,
+)
 from aforesaid.sim.network import Counters
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.trace.parquet import ParquetSink
+
+OWN_INVARIANT = "an invariant of the protocol's own"
 
 
 def simulate_once(
@@ -27,6 +39,10 @@ def simulate_once(
 ) -> int:
     scenario = _scenario(path, seed, algorithm)
     run = run or run_name(scenario)
+    if isinstance(scenario, Paper):
+        from aforesaid.cli.simulate_fleet import simulate_fleet_once
+
+        return simulate_fleet_once(scenario, out, run, force, as_json)
     total = nanoseconds(scenario.duration_ms)
     with ParquetSink(out, run, overwrite=force) as sink, show.progress("simulating", total) as move:
 
@@ -71,11 +87,14 @@ def simulate_seeds(
     return EXIT_OF_VALUE[worst([value for value, count in values.items() if count])]
 
 
-def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Scenario:
-    scenario = Scenario.from_file(path)
+def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Experiment:
+    scenario = read_experiment(path)
     if seed is not None:
         scenario = msgspec.structs.replace(scenario, seed=seed)
-    if algorithm is not None:
+    if isinstance(scenario, Paper):
+        if algorithm not in (None, scenario.algorithm):
+            raise Misuse(f"{path}: the fleet runs {scenario.algorithm} only, not {algorithm}")
+    elif algorithm is not None:
         scenario = msgspec.structs.replace(scenario, algorithm=algorithm)
     try:
         scenario.validate()
@@ -150,17 +169,21 @@ def _of_overlays(counters: Counters) -> list[tuple[str, str]]:
     return [(name, text) for name, count, text in facts if count]
 
 
-def _judged(scenario: Scenario) -> tuple[str, dict[str, Any], int]:
+def _judged(scenario: Experiment) -> tuple[str, dict[str, Any], int]:
     """One seed: the verdict, what was wrong, how much was delivered. A crash of ours stops no other seed."""
+    if isinstance(scenario, Paper):
+        from aforesaid.cli.simulate_fleet import judged_fleet
+
+        return judged_fleet(scenario)
     try:
         outcome, trace = simulate(scenario)
     except SimulationFailed as error:
-        return "violated", {"property": "an invariant of the protocol's own", "sentence": str(error)}, 0
+        return "violated", {"property": OWN_INVARIANT, "sentence": str(error)}, 0
     report = check(trace)
-    return report.value(), _first_failure(report), outcome.deliveries
+    return report.value(), first_failure(report), outcome.deliveries
 
 
-def _first_failure(report: Report) -> dict[str, Any]:
+def first_failure(report: Report) -> dict[str, Any]:
     for verdict in report.required_verdicts():
         if verdict.value != "kept":
             sentence = verdict.witnesses[0].sentence if verdict.witnesses else verdict.note
@@ -169,10 +192,10 @@ def _first_failure(report: Report) -> dict[str, Any]:
 
 
 def _print_seeds(
-    scenario: Scenario, seeds: int, deliveries: int, values: dict[str, int], failures: list[dict[str, Any]]
+    scenario: Experiment, seeds: int, deliveries: int, values: dict[str, int], failures: list[dict[str, Any]]
 ) -> None:
     show.out.print(
-        f"{scenario.algorithm}: {seeds:,} seeds from {scenario.seed}, {deliveries:,} deliveries judged: "
+        f"{scenario.label}: {seeds:,} seeds from {scenario.seed}, {deliveries:,} deliveries judged: "
         f"{values['kept']:,} kept, {values['violated']:,} violated, {values['unknown']:,} unknown"
     )
     for failure in failures[:5]:

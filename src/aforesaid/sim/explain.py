@@ -34,6 +34,7 @@ _CHOICES = {
     "workload.arrivals": ["poisson", "periodic"],
     "fault.kind": _tags(Fault),
     "fault.frames": ["held", "lost"],
+    "traced": ["a number of processes", "all"],
 }
 
 

@@ -1,6 +1,7 @@
 """A grid: one base scenario and axes along which it varies; their product is a list of scenarios, each named.
 
-The file is a scenario file with one table more, `[sweep]`: each key in it is a key of the scenario (dotted,
+They are scenarios of the simulator or experiments on the fleet, as the base says (`sim/experiment.py`). The
+file is a scenario file with one table more, `[sweep]`: each key in it is a key of the scenario (dotted,
 with `workload[0]` for the first of a list) and its value the list of what to try there. `seeds` = k stands
 for k seeds from the scenario's own on. Everything is validated before anything runs.
 """
@@ -12,12 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import product
+from math import log
 from pathlib import Path
 from typing import Any
 
 from aforesaid.core import Misuse
+from aforesaid.sim.experiment import Experiment, experiment_of
+from aforesaid.sim.paper import Paper
 from aforesaid.sim.parts import AllToAll, Bursts, Chain, Crowd, HotSpot, Pipeline, Rate, Workload
-from aforesaid.sim.scenario import Scenario, read_table
+from aforesaid.sim.scenario import read_file
 
 SCENARIOS_MAX = 50_000
 """Every task carries the plan of all: more belongs in several sweeps."""
@@ -33,8 +37,8 @@ class Planned:
     """One scenario of a grid."""
 
     run: str
-    """Its run's name: the algorithm, the size, what else varies, the seed."""
-    scenario: Scenario
+    """Its run's name: the algorithm (or `fleet`), the size, what else varies, the seed."""
+    scenario: Experiment
     axes: Mapping[str, Any]
     """Its value on each axis, by the axis's key."""
 
@@ -50,11 +54,7 @@ class Grid:
 
 def read_grid(path: Path) -> Grid:
     """Read and validate a grid file; every error is one line that names the file and the key."""
-    data = read_table(path, "grid")
-    try:
-        return grid_of(data)
-    except Misuse as error:
-        raise Misuse(f"{path}: {error}") from error
+    return read_file(path, "grid", grid_of)
 
 
 def grid_of(data: Mapping[str, Any]) -> Grid:
@@ -77,7 +77,7 @@ def grid_of(data: Mapping[str, Any]) -> Grid:
     for values in product(*axes.values()):
         place = dict(zip(axes, values, strict=True))
         try:
-            scenario = Scenario.of(_at_place(base, place))
+            scenario = experiment_of(_at_place(base, place))
         except Misuse as error:
             told = f"{', '.join(f'{key} = {value!r}' for key, value in place.items())}: {error}"
             if not skip:
@@ -90,8 +90,15 @@ def grid_of(data: Mapping[str, Any]) -> Grid:
     return Grid(tuple(_apart(planned)), tuple(refused))
 
 
-def cost(scenario: Scenario) -> float:
-    """How much work a run is, roughly: the deliveries it comes to, for sorting the longest first."""
+def cost(scenario: Experiment) -> float:
+    """How much work a run is, roughly, for sorting the longest first: the deliveries it comes to.
+
+    On the fleet the receipts, with ln n links each; those of control messages go on while nobody speaks.
+    """
+    if isinstance(scenario, Paper):
+        speaking = max(0.0, min(scenario.minutes, scenario.speak_until) - scenario.speak_from)
+        receipts = scenario.broadcasts_per_second * 60 * speaking + scenario.minutes
+        return receipts * scenario.processes * log(scenario.processes)
     messages = sum(_per_second(load, scenario.processes) for load in scenario.workload)
     return messages * scenario.processes * scenario.duration_ms / 1_000
 
@@ -175,10 +182,10 @@ def _item(table: Any, name: int | str, key: str) -> Any:
     return table[name]
 
 
-def _name(scenario: Scenario, place: Mapping[str, Any]) -> str:
+def _name(scenario: Experiment, place: Mapping[str, Any]) -> str:
     """The algorithm first: a name of digits only would be a number to Spark."""
     other = [f"{_key_word(key)}{_words(place[key])}" for key in place if key not in _NAMED_APART]
-    return "-".join([scenario.algorithm, f"n{scenario.processes}", *other, f"s{scenario.seed}"])
+    return "-".join([scenario.label, f"n{scenario.processes}", *other, f"s{scenario.seed}"])
 
 
 def _key_word(key: str) -> str:

@@ -10,7 +10,7 @@ import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, field
@@ -55,6 +55,8 @@ from aforesaid.sim.parts import (
     Workload,
 )
 
+_Described = TypeVar("_Described")
+
 
 class Scenario(Value, frozen=True):
     """One run, entirely."""
@@ -76,6 +78,11 @@ class Scenario(Value, frozen=True):
     fault: list[Fault] = field(default_factory=list)
 
     @property
+    def label(self) -> str:
+        """What its runs are called by."""
+        return self.algorithm
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The founding processes."""
         return tuple(f"p{number}" for number in range(self.processes))
@@ -88,11 +95,7 @@ class Scenario(Value, frozen=True):
     @staticmethod
     def from_file(path: Path) -> "Scenario":
         """Read and validate a scenario file; every error is one line that names the file and the key."""
-        data = read_table(path, "scenario")
-        try:
-            return Scenario.of(data)
-        except Misuse as error:
-            raise Misuse(f"{path}: {error}") from error
+        return read_file(path, "scenario", Scenario.of)
 
     @staticmethod
     def of(data: dict[str, Any]) -> "Scenario":
@@ -185,7 +188,16 @@ def _moves(fault: Fault) -> bool:
     return isinstance(fault, Join | Leave)
 
 
-def read_table(path: Path, kind: str) -> dict[str, Any]:
+def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
+    """What a file describes; every error is one line that names the file."""
+    data = _read_table(path, kind)
+    try:
+        return of(data)
+    except Misuse as error:
+        raise Misuse(f"{path}: {error}") from error
+
+
+def _read_table(path: Path, kind: str) -> dict[str, Any]:
     """The plain data of a file: JSON if its name ends so (as a trace has its scenario), else TOML."""
     language = "JSON" if path.suffix == ".json" else "TOML"
     load: Callable[[str], Any] = json.loads if language == "JSON" else tomllib.loads

@@ -17,6 +17,7 @@ from aforesaid.sim.chance import Chance
 from aforesaid.sim.connected import strongly_connected
 from aforesaid.sim.faults import Faults
 from aforesaid.sim.network import Counters, Network
+from aforesaid.sim.paper import Paper
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import Scenario
 from aforesaid.sim.seat import ISOLATED, STABLE, Seat
@@ -80,9 +81,9 @@ def simulate_into(
     return simulation.close(run or run_name(scenario), ended)
 
 
-def run_name(scenario: Scenario) -> str:
+def run_name(scenario: Scenario | Paper) -> str:
     """The default name of a scenario's run."""
-    return f"{scenario.algorithm}-n{scenario.processes}-s{scenario.seed}"
+    return f"{scenario.label}-n{scenario.processes}-s{scenario.seed}"
 
 
 class Simulation:

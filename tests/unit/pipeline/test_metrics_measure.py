@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aforesaid.pipeline.metrics.driver import _runs, find_sources
 from aforesaid.pipeline.metrics.measure import BINS_PER_OCTAVE, ZERO_BIN, Piece, bin_of, measure
 from aforesaid.pipeline.metrics.optimum import optimum, quality
 from aforesaid.pipeline.metrics.settings import settings
 from aforesaid.pipeline.sweep.task import simulate_to
-from aforesaid.sim import Scenario, simulate
+from aforesaid.sim import Paper, Scenario, simulate
 from aforesaid.trace import MemoryTrace
 
 PER_LINK = {"kind": "per_link", "spread": {"kind": "uniform", "min_ms": 1, "max_ms": 60}}
@@ -150,6 +151,22 @@ def test_series_are_means_of_buckets_and_counters_become_rates(tmp_path: Path) -
         if metric == "frames_sent"
     }
     assert series["frames_sent_per_second", 1]["total"] == pytest.approx((sent[90] - sent[40]) / 0.05)
+
+
+@pytest.mark.parametrize("traced", [5, "all"])
+def test_of_a_fleet_the_traced_are_measured_and_the_samples_of_all(tmp_path: Path, traced: Any) -> None:
+    paper = Paper(30, minutes=3.0, speak_from=1.0, speak_until=2.0, delay_ms=100.0, traced=traced)
+    simulate_to(paper, tmp_path, "fleet", False)
+    rows = rows_of(tmp_path / "run=fleet", 1_000)
+    facts = {row["metric"]: row["total"] for row in rows if row["kind"] == "fact"}
+    series = {row["metric"] for row in rows if row["kind"] == "series"}
+    assert series == {"expected", "buffered", "links", "inside", "control_sent_per_second"}
+    assert {row["metric"] for row in rows if row["kind"] == "histogram"} == {"latency"}
+    # Control messages of all for each message of some would tell nothing.
+    assert ("control_per_message" in facts) == (traced == "all")
+    (source,) = find_sources(tmp_path)
+    (run,) = _runs([source]).to_pylist()
+    assert (run["processes"], run["duration_ms"], run["optimum"]) == (30, 180_000.0, "none")
 
 
 def test_settings_name_what_differs_and_nothing_else() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from aforesaid.cli import main
+from aforesaid.cli import EXIT_UNKNOWN, main
 from aforesaid.core import Misuse
 from aforesaid.pipeline.session import SparkOptions
 from aforesaid.pipeline.sweep import Ledger, plan, retrying
 from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, run_one, simulate_to
-from aforesaid.sim import Scenario, simulate
+from aforesaid.sim import Scenario, run_into, simulate
 from aforesaid.sim.grid import Grid, grid_of
+from aforesaid.trace import MemorySink
 
 POISON = {"delay": {"kind": "constant", "ms": 1e305}}
 """A network so slow that no number of nanoseconds tells it: valid, and it fails."""
@@ -64,6 +65,44 @@ def test_a_failure_is_a_row_and_its_replay_command_fails_the_same_way(
     with pytest.raises(OverflowError) as error:
         main()
     assert str(error.value) == row["error"]
+
+
+FLEET = {"engine": "fleet", "minutes": 3, "speak_from": 1, "speak_until": 2, "delay_ms": 100}
+
+
+def test_a_fleet_becomes_a_run_and_is_known_again(ledger: Ledger) -> None:
+    grid = grid_of({**FLEET, "sweep": {"processes": [30, 60], "seeds": 2}})
+    one = grid.planned[0]
+    row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+    sink = MemorySink()
+    assert row["digest"] == run_into(sink, one.scenario, one.run).digest
+    assert (row["state"], row["algorithm"], row["processes"]) == ("done", "prc_spray", 30)
+    assert (row["deliveries"], row["verdict"]) == (len(sink.trace.delivery_message), "kept")
+    assert run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)["seconds"] is None
+    assert [other.run for other in plan(grid, ledger, judge=True).missing] == [
+        "fleet-n60-s1",
+        "fleet-n60-s2",
+        "fleet-n30-s2",
+    ]
+    slower = grid_of({**FLEET, "delay_ms": 200, "sweep": {"processes": [30]}})
+    with pytest.raises(Misuse, match=r"run=fleet-n30-s1 is not the run of this grid's scenario"):
+        plan(slower, ledger)
+
+
+def test_a_fleet_that_stops_is_a_row_and_stops_the_same_way_again(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flash crowd: the first contacts get more arcs than a table has room for."""
+    one = grid_of({**FLEET, "joins_per_second": 10_000, "sweep": {"processes": [3_000]}}).planned[0]
+    row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
+    assert row["state"] == "failed"
+    assert "has more arcs or pairs to remember than there is room for (seed 1)" in row["error"]
+    monkeypatch.setattr(sys, "argv", shlex.split(row["replay"]))
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == EXIT_UNKNOWN
+    assert " ".join(capsys.readouterr().err.split()) == row["error"]
+    assert not (ledger.root / f"run={one.run}").exists()
 
 
 def test_a_scenario_that_kills_its_workers_is_given_up(ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.sim import Scenario
+from aforesaid.sim import Scenario, read_experiment
 from aforesaid.sim.grid import read_grid
 
 PLAIN: dict[str, Any] = {"algorithm": "waiting", "processes": 3}
@@ -190,7 +190,7 @@ def test_every_scenario_that_ships_is_valid() -> None:
         if "[sweep]" in path.read_text():
             read_grid(path)
         else:
-            Scenario.from_file(path)
+            read_experiment(path)
 
 
 def test_the_json_of_a_trace_is_a_scenario_file(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from aforesaid.pipeline.metrics import queries
 from aforesaid.pipeline.metrics.measure import SCHEMA, Piece, measure
 from aforesaid.pipeline.metrics.optimum import quality, scenario_of
 from aforesaid.pipeline.metrics.settings import settings
+from aforesaid.sim import Paper
 from aforesaid.trace.model import Run
 from aforesaid.trace.parquet import find_runs, open_trace
 
@@ -133,17 +134,22 @@ def _bucket_ms(sources: Sequence[Source]) -> float:
 
 def _runs(sources: Sequence[Source]) -> pa.Table:
     runs = [source.run for source in sources]
-    durations = [scenario_of(run) for run in runs]
+    scenarios = [scenario_of(run) for run in runs]
+    # Of a fleet some processes are traced.
+    sizes = [
+        one.processes if isinstance(one, Paper) else source.processes
+        for one, source in zip(scenarios, sources, strict=True)
+    ]
     return pa.table(
         {
             "run": [run.run for run in runs],
             "algorithm": [run.algorithm for run in runs],
-            "processes": pa.array([source.processes for source in sources], pa.int64()),
+            "processes": pa.array(sizes, pa.int64()),
             "setting": settings([run.scenario for run in runs]),
             "seed": pa.array([run.seed for run in runs], pa.int64()),
             "ended": [run.ended for run in runs],
-            "duration_ms": pa.array([one.duration_ms if one else None for one in durations], pa.float64()),
-            "optimum": [quality(one) for one in durations],
+            "duration_ms": pa.array([one.duration_ms if one else None for one in scenarios], pa.float64()),
+            "optimum": [quality(one) for one in scenarios],
             "messages": pa.array([source.messages for source in sources], pa.int64()),
             "deliveries": pa.array([source.deliveries for source in sources], pa.int64()),
             "digest": [run.digest for run in runs],

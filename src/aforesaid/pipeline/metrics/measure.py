@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.pipeline.metrics.optimum import Optimum, optimum, scenario_of
+from aforesaid.sim import Paper, Scenario
 from aforesaid.trace.model import NEVER_SENT, Int64s, Messages, Samples
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 
@@ -58,20 +59,21 @@ def measure(pieces: Iterable[Piece], bucket_ms: float) -> Iterator[pa.RecordBatc
             loaded = _Run(open_trace(piece.path))
         rows = [*_latencies(loaded, piece.processes)]
         if piece.processes.start == 0:
-            rows += [*_series(loaded.trace.samples, bucket_ms), *_facts(loaded.trace)]
+            rows += [*_series(loaded.trace.samples, bucket_ms), *_facts(loaded)]
         columns = zip(*((loaded.trace.run.run, *row) for row in rows), strict=True)
         yield pa.record_batch([*map(list, columns)] if rows else [[]] * len(SCHEMA), schema=SCHEMA)
 
 
 class _Run:
-    """What all pieces of a run need: its messages and their optimum."""
+    """What all pieces of a run need: its messages, their optimum, and whether there were more than these."""
 
     def __init__(self, trace: ParquetTrace) -> None:
         self.trace = trace
         self.messages: Messages = trace.messages
         scenario = scenario_of(trace.run)
         self.optimum: Optimum | None = None
-        if scenario is not None:
+        self.partial = isinstance(scenario, Paper) and scenario.traced != "all"
+        if isinstance(scenario, Scenario):
             self.optimum = optimum(scenario, trace.processes.name, self.messages)
 
 
@@ -162,13 +164,14 @@ def _buckets(metric: str, process: Any, bucket: Any, value: Any) -> Iterator[_Ro
         )
 
 
-def _facts(trace: ParquetTrace) -> Iterator[_Row]:
+def _facts(run: _Run) -> Iterator[_Row]:
+    trace = run.trace
     facts: dict[str, float] = {"messages": len(trace.messages), "deliveries": trace.delivery_count}
     samples = trace.samples
     for metric in sorted(filter(is_counter, set(samples.metric))):
         chosen = np.array([name == metric for name in samples.metric])
         facts[metric] = _final(samples.process[chosen], samples.time_ns[chosen], samples.value[chosen])
-        if len(trace.messages):
+        if len(trace.messages) and not run.partial:
             facts[f"{metric.removesuffix('_sent')}_per_message"] = facts[metric] / len(trace.messages)
     for metric, value in facts.items():
         yield "fact", metric, 0, 0, float(value), 0.0

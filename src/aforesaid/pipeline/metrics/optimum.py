@@ -18,7 +18,7 @@ import numpy as np
 
 from aforesaid.core import Misuse
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.sim import Scenario
+from aforesaid.sim import Experiment, Scenario, experiment_of
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
 from aforesaid.sim.parts import Constant, Delay, LogNormal, PerLink, Schedule, Uniform, nanoseconds
@@ -49,17 +49,17 @@ class Optimum:
         return arrival
 
 
-def scenario_of(run: Run) -> Scenario | None:
+def scenario_of(run: Run) -> Experiment | None:
     """The scenario of a simulated run; None for what was not simulated."""
     try:
-        return Scenario.of(json.loads(run.scenario))
+        return experiment_of(json.loads(run.scenario))
     except (Misuse, ValueError):
         return None
 
 
-def quality(scenario: Scenario | None) -> str:
-    """What the optimum of a run is worth: `exact`, a `bound`, or `none` if its network is not known."""
-    if scenario is None:
+def quality(scenario: Experiment | None) -> str:
+    """What the optimum of a run is worth: `exact`, a `bound`, or `none` if it is not a scenario's."""
+    if not isinstance(scenario, Scenario):
         return "none"
     undisturbed = scenario.network.loss == 0 and not scenario.fault
     return "exact" if undisturbed and _is_fixed(scenario.network.delay) else "bound"

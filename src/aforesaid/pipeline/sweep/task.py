@@ -16,28 +16,29 @@ from typing import TypeAlias
 from aforesaid.check import Report, check
 from aforesaid.core import Misuse
 from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row
-from aforesaid.sim import Scenario, simulate_into
+from aforesaid.sim import Experiment, Paper, experiment_of, run_into
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
 ATTEMPTS_MAX = 2
 """Workers that one scenario may take down; Spark must be ready to start it once more (see `retrying`)."""
 
-Simulator: TypeAlias = Callable[[Scenario, Path, str, bool], None]
+Simulator: TypeAlias = Callable[[Experiment, Path, str, bool], None]
 """Runs a scenario and stores its trace: (scenario, root, run, whether to replace a run of that name)."""
 
 
-def simulate_to(scenario: Scenario, root: Path, run: str, replace: bool) -> None:
-    """The simulator of every sweep. Whoever has a faster one for some scenarios chooses here."""
+def simulate_to(scenario: Experiment, root: Path, run: str, replace: bool) -> None:
+    """The simulator of every sweep."""
     with ParquetSink(root, run, overwrite=replace) as sink:
-        simulate_into(sink, scenario, run)
+        run_into(sink, scenario, run)
 
 
 def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Simulator = simulate_to) -> Row:
     """Run a scenario unless its trace is there, and write its row into the directory's ledger."""
     ledger = Ledger(root)
-    # Compiled code, where a simulator has some, is compiled once for all workers of the sweep.
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(ledger.path / "numba"))
-    scenario = Scenario.of(json.loads(scenario_json))
+    if not Path(__file__).exists():
+        # On a cluster, where the package comes in an archive: compiled once for all executors.
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(ledger.path / "numba"))
+    scenario = experiment_of(json.loads(scenario_json))
     attempts = ledger.begin(run)
     began = time.perf_counter()
     try:
@@ -48,30 +49,31 @@ def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Si
         if not there:
             simulator(scenario, root, run, path.exists())
         seconds = None if there else round(time.perf_counter() - began, 3)
-        row = {**_stored(path, judge), "seconds": seconds}
+        row = {**_stored(path, scenario, judge), "seconds": seconds}
     except Exception as error:
         row = _failed(root, run, scenario, error)
     ledger.end(row)
     return row
 
 
-def has_run(path: Path, scenario: Scenario) -> bool:
+def has_run(path: Path, scenario: Experiment) -> bool:
     """Whether a directory holds the trace of this very scenario; a broken trace is none."""
     try:
-        return Scenario.of(json.loads(open_trace(path).run.scenario)) == scenario
+        return experiment_of(json.loads(open_trace(path).run.scenario)) == scenario
     except (Misuse, ValueError):
         return False
 
 
-def _stored(path: Path, judge: bool) -> Row:
+def _stored(path: Path, scenario: Experiment, judge: bool) -> Row:
     """The row of a stored run, read from its trace: what is not on disk did not happen."""
     trace = open_trace(path)
-    processes = trace.processes
+    # Of a fleet some processes are traced; who else joins a scenario is in its trace only.
+    processes = scenario.processes if isinstance(scenario, Paper) else len(trace.processes)
     return {
         "run": trace.run.run,
         "state": DONE,
         "algorithm": trace.run.algorithm,
-        "processes": len(processes),
+        "processes": processes,
         "seed": trace.run.seed,
         "ended": trace.run.ended,
         "messages": len(trace.messages),
@@ -92,7 +94,7 @@ def _judged(report: Report) -> Row:
     }
 
 
-def _failed(root: Path, run: str, scenario: Scenario, error: Exception) -> Row:
+def _failed(root: Path, run: str, scenario: Experiment, error: Exception) -> Row:
     """The row of a failure; its scenario goes into a file that `aforesaid simulate` takes."""
     again = root / "failed" / f"{run}.json"
     again.parent.mkdir(exist_ok=True)

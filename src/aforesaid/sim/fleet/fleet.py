@@ -7,12 +7,14 @@ frames, connections that break, pauses, partitions; and all links have the same 
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import Misuse
+from aforesaid.sim.connected import strongly_connected
+from aforesaid.sim.fleet.compiled import compiled_once
 from aforesaid.sim.fleet.kernel import run
 from aforesaid.sim.fleet.layout import (
     BITS,
@@ -26,10 +28,14 @@ from aforesaid.sim.fleet.layout import (
     EXPECTED,
     FINE,
     HAD,
+    INSIDE,
     LINKS_GONE,
     LISTS,
     LOG_SHORT,
     MISSED,
+    OPENER,
+    OTHER,
+    OUT,
     OWED,
     QUEUE,
     RECEIPTS,
@@ -41,6 +47,7 @@ from aforesaid.sim.fleet.layout import (
     S_INSIDE,
     S_LINKS,
     S_RECEIPTS,
+    SAFE,
     SAID,
     SERIALS,
     SLOTS,
@@ -51,6 +58,7 @@ from aforesaid.sim.fleet.layout import (
     TIME,
     TRACE_FULL,
     UNSAID,
+    UP,
     WORDS_MAX,
     Int64s,
 )
@@ -67,7 +75,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class FleetStopped(RuntimeError):
-    """A run cannot go on: the protocol broke its promise, or there is no room for what happens."""
+    """A run cannot go on: there is no room for what happens, or the protocol broke its promise."""
+
+
+class FleetBroken(FleetStopped):
+    """The protocol broke its promise: a message would have been delivered twice."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +126,8 @@ class Outcome:
     """Deliveries owed and not made. 0 at rest, unless processes crash or the overlay falls apart."""
     evicted: int
     """Processes that were isolated and began again."""
+    connected: bool
+    """Whether everyone who was up at the end was inside and could reach everyone else."""
     control: dict[str, int]
     cpu_seconds: float
     """In the kernel, without compiling it."""
@@ -123,10 +137,11 @@ class Outcome:
 def simulate_fleet(
     plan: Plan, progress: Progress | None = None, events: Callable[[Int64s], None] | None = None
 ) -> Outcome:
-    """Run a plan to its end. `events` gets the traced rows, chunk by chunk."""
+    """Run a plan to its end. `events` gets the traced rows, chunk by chunk; without it nothing is traced."""
     plan.validate()
-    world = World(plan)
-    run(world.w, 0)
+    world = World(plan if events else replace(plan, traced=()))
+    with compiled_once(run):
+        run(world.w, 0)
     began = time.process_time()
     for number in range(1, SLICES + 1):
         _run(world, plan.until * number // SLICES, events)
@@ -146,7 +161,7 @@ def _run(world: World, until: int, events: Callable[[Int64s], None] | None) -> N
         if w[STATUS] == FINE:
             return
         if w[STATUS] != TRACE_FULL:
-            raise FleetStopped(_reason(world))
+            raise (FleetBroken if w[STATUS] == DUPLICATE else FleetStopped)(_reason(world))
         w[STATUS] = FINE
 
 
@@ -181,10 +196,21 @@ def _outcome(world: World, spent: float) -> Outcome:
         held=still,
         missed=int(w[MISSED] + lacking),
         evicted=int(w[EVICTED]),
+        connected=_connected(world),
         control={kind: int(count) for kind, count in zip(COUNTED, control, strict=True)},
         cpu_seconds=spent,
         bytes=world.bytes,
     )
+
+
+def _connected(world: World) -> bool:
+    up = np.flatnonzero(world.processes[:, UP])
+    links: dict[str, list[str]] = {str(p): [] for p in up}
+    for side in (0, 1):
+        safe = world.links[world.links[:, OUT + side] >= SAFE]
+        for p, peer in safe[:, [OPENER + side, OTHER - side]].tolist():
+            links[str(p)].append(str(peer))
+    return bool(world.processes[up, INSIDE].all()) and strongly_connected(links)
 
 
 def series(rows: Int64s, bucket: int) -> Series:

@@ -155,7 +155,7 @@ class Tables(IntEnum):
     slots = 7
     series = 8
     events = 9
-    """Rows (time, process, broadcast delivered; or -1 - newcomer admitted)."""
+    """Rows (time, process, broadcast delivered; or -1 - newcomer admitted, itself if it begins again)."""
     schedule = 10
     delays = 11
     """Rows (from when, how long)."""

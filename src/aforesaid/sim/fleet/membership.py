@@ -78,7 +78,8 @@ def welcome(w: W, p: int, lid: int) -> None:
     establish(w, lid, p, SAFE)
     side = side_of(w, lid, p)
     links(w)[lid, WELCOMING + side] = 1
-    if processes(w)[newcomer, TRACED]:
+    # One that began again meanwhile will not take this welcome.
+    if processes(w)[newcomer, TRACED] and processes(w)[newcomer, JOINING] == lid:
         record(w, p, -1 - newcomer)
     send(w, WELCOME, p, newcomer, lid, -1, 0, 0)
     links(w)[lid, HANDSHAKE_TIMER + side] = arm(w, w[PATIENCE], HANDSHAKE_TIMEOUT, p, lid)
@@ -141,6 +142,8 @@ def begin_again(w: W, p: int) -> None:
         processes(w)[p, GROUPED] = 0
         return
     w[EVICTED] += 1
+    if processes(w)[p, TRACED]:
+        record(w, p, -1 - p)
     forget_all(w, p, True)
     join(w, p, anyone_inside(w, p))
 

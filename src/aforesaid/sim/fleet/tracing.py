@@ -4,37 +4,59 @@ Traced are the deliveries at the chosen processes of what these processes said: 
 With all processes it is the whole run.
 """
 
-import json
+from collections import deque
+
+import numpy as np
 
 from aforesaid import __version__
-from aforesaid.core import MessageId, Misuse
+from aforesaid.core import SECOND, MessageId, Misuse
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.sim.fleet.fleet import FleetStopped, Outcome, Progress, simulate_fleet
+from aforesaid.sim.fleet.fleet import Outcome, Progress, simulate_fleet
 from aforesaid.sim.fleet.layout import AT, CRASH, ENTER, SAY, WHAT, WHO, Int64s
 from aforesaid.sim.fleet.plan import Plan
 from aforesaid.trace import Run, Sink, Tracer
 
 
 def trace_fleet(plan: Plan, sink: Sink, run: str, progress: Progress | None = None) -> tuple[Outcome, Run]:
-    """Run a plan and write the trace of its traced processes."""
+    """Run a plan and write the trace of its traced processes, with samples of what all hold and send."""
     scribe = _Scribe(plan, Tracer(sink))
     outcome = simulate_fleet(plan, progress, scribe.take)
-    if outcome.evicted:
-        raise FleetStopped("a process was isolated and began again: such runs cannot be traced")
-    scribe.finish()
+    scribe.reach(plan.until)
+    _sample(scribe.tracer, outcome)
     entry = algorithm("prc_spray")
     row = scribe.tracer.close(
         Run(
             run=run,
             algorithm=entry.name,
             seed=plan.seed,
-            scenario=json.dumps({"fleet": plan.meta}),
+            scenario=plan.scenario,
             code_version=__version__,
             ended="drained" if outcome.held == 0 else "cut",
-            promises=entry.promised(plan.crashes > 0),
+            promises=entry.promised(plan.crashes > 0, outcome.connected),
         )
     )
     return outcome, row
+
+
+def _sample(tracer: Tracer, outcome: Outcome) -> None:
+    """By the names of the simulator's samples: sums over all processes. But means over the time since the
+    sample before, where the simulator looks at one moment."""
+    plan, series = outcome.plan, outcome.series
+    ends = np.minimum((np.arange(len(series.inside)) + 1) * plan.bucket, plan.until)
+    lengths = np.diff(ends, prepend=0)
+    inside = series.inside * plan.bucket
+    control = np.rint(np.cumsum(series.control_all * inside / SECOND))
+    columns = {
+        "expected": series.expected * inside / lengths,
+        "buffered": series.buffered * inside / lengths,
+        "links": series.links * inside / lengths,
+        "inside": inside / lengths,
+        "control_sent": control,
+    }
+    tracer.sample(0, "control_sent", 0)
+    for i, time in enumerate(ends.tolist()):
+        for metric, values in columns.items():
+            tracer.sample(time, metric, float(values[i]))
 
 
 class _Scribe:
@@ -43,12 +65,15 @@ class _Scribe:
     def __init__(self, plan: Plan, tracer: Tracer) -> None:
         self.tracer = tracer
         self.traced = set(range(plan.processes) if plan.traced is None else plan.traced)
-        rows = plan.schedule[(plan.schedule[:, WHAT] == ENTER) | (plan.schedule[:, WHAT] == CRASH)]
-        self.comings = [row for row in rows.tolist() if row[WHO] in self.traced]
+        what = plan.schedule[:, WHAT]
+        rows = plan.schedule[((what == ENTER) | (what == CRASH)) & (plan.schedule[:, AT] < plan.until)]
+        self.comings = deque(row for row in rows.tolist() if row[WHO] in self.traced)
         self.whole = len(self.traced) == plan.processes
         self._validate(plan)
-        self.origins = plan.schedule[plan.schedule[:, WHAT] == SAY, WHO].tolist()
+        self.origins = plan.schedule[what == SAY, WHO].tolist()
         self.index: dict[int, int] = {}
+        """Of those that are up, and traced still."""
+        self.incarnation: dict[int, int] = {}
         self.ids: dict[int, MessageId] = {}
         self.said: dict[int, int] = {}
 
@@ -62,12 +87,16 @@ class _Scribe:
     def take(self, events: Int64s) -> None:
         for time, process, what in events.tolist():
             self.reach(time)
-            if what < 0:
+            if what == -1 - process:
+                self.begin_again(process, time)
+            elif process not in self.index:
+                continue
+            elif what < 0:
                 if self.whole:
                     self.tracer.admitted(self.index[process], self.index[-1 - what])
-            elif self.origins[what] == process:
-                number = self.said[process] = self.said.get(process, 0) + 1
-                self.ids[what] = MessageId(f"p{process}", 0, number)
+            elif self.origins[what] == process and what not in self.ids:
+                self.said[process] += 1
+                self.ids[what] = MessageId(f"p{process}", self.incarnation[process], self.said[process])
                 self.tracer.sent(self.index[process], self.ids[what], time)
                 self.tracer.delivered(self.index[process], self.ids[what], time)
             elif what in self.ids:
@@ -76,11 +105,19 @@ class _Scribe:
     def reach(self, time: int) -> None:
         """Processes begin and end before what comes after."""
         while self.comings and self.comings[0][AT] <= time:
-            when, what, who, whom = self.comings.pop(0)
+            when, what, who, whom = self.comings.popleft()
             if what == ENTER:
-                self.index[who] = self.tracer.began(f"p{who}", 0, when, joining=self.whole and whom >= 0)
-            else:
-                self.tracer.ended(self.index[who], "crashed", when)
+                self.begin(who, 0, when, joining=self.whole and whom >= 0)
+            elif who in self.index:
+                self.tracer.ended(self.index.pop(who), "crashed", when)
 
-    def finish(self) -> None:
-        self.reach(1 << 62)
+    def begin(self, process: int, incarnation: int, time: int, joining: bool) -> None:
+        self.incarnation[process], self.said[process] = incarnation, 0
+        self.index[process] = self.tracer.began(f"p{process}", incarnation, time, joining)
+
+    def begin_again(self, process: int, time: int) -> None:
+        """A process was isolated. Its next incarnation comes late (see above): traced, if all are."""
+        if process in self.index:
+            self.tracer.ended(self.index.pop(process), "evicted", time)
+            if self.whole:
+                self.begin(process, self.incarnation[process] + 1, time, joining=True)
