@@ -35,6 +35,27 @@ def test_crashes(seed: int) -> None:
     assert compared.evicted > 0 or seed not in (2, 7)
 
 
+@pytest.mark.parametrize(("processes", "seed"), [(4, 6), (4, 7), (8, 10), (12, 4)])
+def test_contacts_that_crash_before_they_are_asked(processes: int, seed: int) -> None:
+    """The newcomer's word is lost with them; it hears of the crash, and begins again."""
+    compared = compare(small(processes, seed, 2_500.000003, crashes_per_minute=60.0))
+    assert compared.differences == []
+    assert compared.evicted > 0
+
+
+@pytest.mark.parametrize(("processes", "seed", "delay_ms"), [(3, 12, 2_500.000003), (3, 17, 9_000.000003)])
+def test_the_last_one_inside(processes: int, seed: int, delay_ms: float) -> None:
+    """It loses its last link, and nobody is left through whom to begin again: then it holds nothing."""
+    parts = {"minutes": 3.5, "speak_until": 2.5, "crashes_per_minute": 100.0}
+    assert compare(small(processes, seed, delay_ms, **parts)).differences == []
+
+
+def test_churn_at_the_paper_s_slowest() -> None:
+    parts = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
+    paper = Paper(60, 35, delay_ms=2_500.0, crashes_per_minute=15.0, traced="all", **parts)  # type: ignore[arg-type]
+    assert compare(paper.plan()).differences == []
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_handshakes_that_do_not_come_about(seed: int) -> None:
     """Impatient processes try again, give up routes and flood, until the overlay falls apart."""

@@ -30,7 +30,7 @@ from aforesaid.sim.fleet.layout import (
     SAY,
     TIME,
 )
-from aforesaid.sim.fleet.world import World
+from aforesaid.sim.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink
 from differential.compared import small
@@ -201,8 +201,11 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
 
 
 def test_counters_are_what_the_tables_say() -> None:
-    """Through hundreds of crashes, isolation and floods: entries expected, safe links out of a process."""
-    plan = Paper(300, 1, minutes=20.0, speak_until=18.0, delay_ms=2_500.0, crashes_per_minute=5.0).plan()
+    """Through hundreds of crashes, isolation and floods: entries expected, safe links out of a process.
+
+    Six minutes of rest: the last handshakes have four tries of a minute each.
+    """
+    plan = Paper(300, 1, minutes=24.0, speak_until=18.0, delay_ms=2_500.0, crashes_per_minute=5.0).plan()
     world = World(plan)
     for moment in (600 * 10**9, 1_000 * 10**9, plan.until):
         _run(world, moment, None)
@@ -213,6 +216,18 @@ def test_counters_are_what_the_tables_say() -> None:
         assert outs.tolist() == world.processes[:, SAFE_OUTS].tolist()
     assert world.w[EVICTED] > 0
     assert world.w[EXPECTED] + world.w[BUFFERED] == 0
+
+
+def test_a_burst_of_broadcasts_does_not_overrun_the_trace() -> None:
+    """More than the table of events has room for, at one moment: before any of them arrives."""
+    plan = Paper(2, 1, minutes=1.0, speak_from=0.5, speak_until=0.5, delay_ms=2_500.0, traced="all").plan()
+    burst = np.tile(np.array([31 * 10**9, SAY, 0, 0], np.int64), (EVENTS_MAX + 10_000, 1))
+    sizes: list[int] = []
+    speaking = replace(plan, schedule=np.concatenate([plan.schedule, burst]))
+    outcome = simulate_fleet(speaking, events=lambda rows: sizes.append(len(rows)))
+    assert outcome.deliveries == 2 * len(burst)
+    # Besides, the second process was admitted.
+    assert sum(sizes) == outcome.deliveries + 1
 
 
 def test_limits_are_told() -> None:

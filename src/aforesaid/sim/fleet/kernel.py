@@ -95,18 +95,23 @@ def plan(w: W, what: int, p: int, contact: int) -> int:
 def receive(w: W, until: int) -> int:
     """Forwards up to the next frame, or that frame. Returns where something is to be followed up, or -1."""
     entry = fifo(w)[0, w[HEAD] & (fifo(w).shape[1] - 1)]
+    if entry < 0:
+        w[HEAD] += 1
+        return arrive(w, -1 - entry)
+    if slots(w)[(entry >> PROCESS_BITS) & (masks(w).shape[0] - 1), SAID] < 0:
+        return spread_flood(w, entry)
+    spread(w, until)
+    return -1
+
+
+@inner
+def has_room(w: W) -> bool:
+    """Whether there is room for one more step; else the run stops, for good or until the trace is read."""
     if w[TAIL] - w[HEAD] + MARGIN > fifo(w).shape[1]:
         stop(w, QUEUE, 0, 0)
     elif w[EVENTS] + MARGIN > events(w).shape[0]:
         stop(w, TRACE_FULL, 0, 0)
-    elif entry < 0:
-        w[HEAD] += 1
-        return arrive(w, -1 - entry)
-    elif slots(w)[(entry >> PROCESS_BITS) & (masks(w).shape[0] - 1), SAID] < 0:
-        return spread_flood(w, entry)
-    else:
-        spread(w, until)
-    return -1
+    return bool(w[STATUS] == FINE)
 
 
 @inner
@@ -144,7 +149,8 @@ def _run(sources: str) -> Callable[[W, int], None]:
     def run(w: W, until: int) -> None:
         """Run until a time, or until something stops it; `w[STATUS]` says what."""
         while sources and w[STATUS] == FINE and w[TIME] < until:
-            step(w, until)
+            if has_room(w):
+                step(w, until)
 
     return run
 

@@ -2,7 +2,7 @@
 
 from aforesaid.sim.fleet.closing import lose
 from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import far_end, known, new_link, notify, part, precedes, refuse, side_of
+from aforesaid.sim.fleet.ends import far_end, known, new_link, notify, part, precedes, refuse, side_of, unref
 from aforesaid.sim.fleet.layout import (
     ACK,
     ARCS_COUNT,
@@ -35,6 +35,7 @@ from aforesaid.sim.fleet.layout import (
     PEER_DOWN,
     PENDING,
     PUT_OFF,
+    REFS,
     RETAINED,
     SAFE,
     SERIALS,
@@ -58,6 +59,7 @@ def join(w: W, p: int, contact: int) -> None:
     """Ask a member for a first link."""
     lid = new_link(w, p, contact)
     processes(w)[p, JOINING] = lid
+    links(w)[lid, REFS] += 1  # Until the newcomer is inside or gives up: the contact may never hear of it.
     send(w, JOIN, p, contact, -1, lid, 0, 0)
     arm(w, w[PATIENCE], JOIN_TIMEOUT, p, links(w)[lid, NUMBER])
 
@@ -91,7 +93,7 @@ def enter(w: W, p: int, contact: int, lid: int) -> None:
     if processes(w)[p, JOINING] != lid:
         refuse(w, p, contact, lid)
         return
-    processes(w)[p, JOINING] = -1
+    end_joining(w, p)
     processes(w)[p, INSIDE] = 1
     w[INSIDE_COUNT] += 1
     establish(w, lid, p, CONFIRMED)
@@ -102,6 +104,13 @@ def enter(w: W, p: int, contact: int, lid: int) -> None:
     send(w, ACK, p, contact, lid, -1, 0, 0)
     notify(w, N_JOINED, contact)
     notify(w, N_UP, lid)
+
+
+@inner
+def end_joining(w: W, p: int) -> None:
+    """The process waits for no welcome any more."""
+    unref(w, processes(w)[p, JOINING])
+    processes(w)[p, JOINING] = -1
 
 
 @inner
@@ -116,15 +125,10 @@ def crash(w: W, p: int) -> None:
 @inner
 def forget_all(w: W, p: int, tell: bool) -> None:
     """A process's incarnation ends, with its links and arcs."""
-    while processes(w)[p, ENDS]:
-        lid = processes(w)[p, ENDS + 1]
-        if tell:
-            part(w, p, lid)
-        drop(w, lid, p)
+    end_all(w, p, tell)
     w[ARCS_COUNT] -= processes(w)[p, FREE] + processes(w)[p, LENT]
     w[INSIDE_COUNT] -= processes(w)[p, INSIDE]
-    processes(w)[p, INSIDE], processes(w)[p, GROUPED] = 0, 0
-    processes(w)[p, PENDING], processes(w)[p, JOINING] = -1, -1
+    processes(w)[p, INSIDE], processes(w)[p, PENDING] = 0, -1
     processes(w)[p, FREE], processes(w)[p, LENT], processes(w)[p, MEDIATORS] = 0, 0, 0
     processes(w)[p, RETAINED], processes(w)[p, PUT_OFF] = 0, 0
     processes(w)[p, INCARNATION] += 1
@@ -135,11 +139,26 @@ def forget_all(w: W, p: int, tell: bool) -> None:
 
 
 @inner
+def end_all(w: W, p: int, tell: bool) -> None:
+    """A process has no links any more, and waits for none."""
+    while processes(w)[p, ENDS]:
+        lid = processes(w)[p, ENDS + 1]
+        if tell:
+            part(w, p, lid)
+        drop(w, lid, p)
+    end_joining(w, p)
+    processes(w)[p, GROUPED] = 0
+
+
+@inner
 def begin_again(w: W, p: int) -> None:
-    """An isolated process takes leave of whom it knows, and enters the group again through anyone inside."""
+    """An isolated process takes leave of whom it knows, and enters the group again through anyone inside.
+
+    If there is nobody, it stays as it is, without links.
+    """
     w[NOTICES] = 0
     if w[INSIDE_COUNT] - processes(w)[p, INSIDE] == 0:
-        processes(w)[p, GROUPED] = 0
+        end_all(w, p, True)
         return
     w[EVICTED] += 1
     if processes(w)[p, TRACED]:

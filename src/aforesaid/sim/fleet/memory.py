@@ -29,6 +29,7 @@ from aforesaid.sim.fleet.layout import (
     OUT,
     OWED,
     PROCESS_BITS,
+    QUEUE,
     SAFE,
     SAID,
     SERIAL,
@@ -106,8 +107,11 @@ def delivered(w: W, p: int, said: int) -> None:
 
 @inner
 def record(w: W, p: int, what: int) -> None:
-    """A row of the trace; the loop makes sure that there is room."""
+    """A row of the trace; the loop makes sure that there is room, but for a very long handshake buffer."""
     row = w[EVENTS]
+    if row >= events(w).shape[0]:
+        stop(w, QUEUE, p, what)
+        return
     events(w)[row, 0], events(w)[row, 1], events(w)[row, 2] = w[TIME], p, what
     w[EVENTS] = row + 1
 

@@ -13,6 +13,7 @@ from aforesaid.sim.fleet.layout import (
     DELIVERIES_TOLD,
     EXPECTED,
     FINE,
+    HEAD,
     INSIDE_COUNT,
     KINDS_COUNTED,
     LINKS_COUNT,
@@ -49,6 +50,9 @@ def stop(w: W, why: int, first: int, second: int) -> None:
 @inner
 def push(w: W, entry: int) -> None:
     """Send a forward or a frame: it arrives one delay from now."""
+    if w[TAIL] - w[HEAD] >= fifo(w).shape[1]:
+        stop(w, QUEUE, 0, 0)
+        return
     fifo(w)[0, w[TAIL] & (fifo(w).shape[1] - 1)] = entry
     w[TAIL] += 1
 

@@ -42,7 +42,7 @@ AHEAD = 6
 """How many forwards ahead the wire row of one is fetched."""
 
 MARGIN = 1 << 12
-"""Room that one entry of the FIFO may need."""
+"""Room that one step may need."""
 
 
 @inner
@@ -58,7 +58,9 @@ def spread(w: W, until: int) -> None:
             break
         p, serial = forward & LOW_PROCESS, forward >> PROCESS_BITS
         s = serial & slots_less_1
-        if slots(w)[s, SAID] < 0 or tail - head + MARGIN > room or w[EVENTS] + MARGIN > events(w).shape[0]:
+        # As `kernel.has_room` says it: what stops here must stop there.
+        full = tail - head + MARGIN > room + 1 or w[EVENTS] + MARGIN > events(w).shape[0]
+        if slots(w)[s, SAID] < 0 or full:
             break
         head += 1
         following = queue[0, (head + AHEAD) & room]
