@@ -66,8 +66,8 @@ async def storm(root: Path, names: list[str], seconds: float, weather: Weather, 
             victim.kill()
             relay.did["killed"] += 1
             await asyncio.sleep(turn_s)
-            # The others are told by nobody but the first message after the eviction.
-            for name in names[:2]:
+            # All of them: word of it travels with messages only, and those may wait for who was not told.
+            for name in names[:-1]:
                 await nodes[name].ask(evict=names[-1])
         await asyncio.sleep(turn_s)
     quiet.set()
