@@ -7,18 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from aforesaid.cli import main
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
 from aforesaid.trace import MemoryTrace
-
-Run = Callable[..., tuple[int, str, str]]
+from commands import Run, command
 
 SCENARIO = """
 algorithm = "waiting"
@@ -42,14 +39,7 @@ def aforesaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "talk.toml").write_text(SCENARIO)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
+    return command(monkeypatch, capsys)
 
 
 def test_simulate_then_check_says_kept(aforesaid: Run) -> None:

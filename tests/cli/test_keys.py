@@ -1,15 +1,11 @@
 """`aforesaid keys` as its users meet it."""
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from aforesaid.cli import main
 from aforesaid.security.keyfiles import load_cluster_key, load_credentials
-
-Run = Callable[..., tuple[int, str, str]]
+from commands import Run, command
 
 
 @pytest.fixture
@@ -17,14 +13,7 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Runs `aforesaid keys ARGUMENTS` in an empty directory; gives the exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", "keys", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
+    return command(monkeypatch, capsys, "keys")
 
 
 def test_an_authority_and_its_nodes(keys: Run) -> None:

@@ -5,16 +5,13 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from aforesaid.cli import main
 from aforesaid.sim.fleet import FleetStopped
+from commands import Run, command
 from differential.compiling import compile_once
-
-Reproduce = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,23 +20,14 @@ def compiled() -> None:
 
 
 @pytest.fixture
-def reproduce(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Reproduce:
+def reproduce(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs the command in a directory of its own: exit code, output, errors."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", "reproduce", *arguments])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        told = capsys.readouterr()
-        return int(exited.value.code or 0), told.out, told.err
-
-    return call
+    return command(monkeypatch, capsys, "reproduce")
 
 
-def test_figure_5_with_its_data_and_versions(reproduce: Reproduce) -> None:
+def test_figure_5_with_its_data_and_versions(reproduce: Run) -> None:
     code, told, _ = reproduce("fig5a", "fig5b", "--processes", "30", "--out", "made", "--seed", "3")
     assert code == 0
     assert "entries at 2.5 s delay" in told
@@ -62,7 +50,7 @@ def test_figure_5_with_its_data_and_versions(reproduce: Reproduce) -> None:
     assert sum(late) / len(late) == pytest.approx(summary["entries at 2.5 s delay"], rel=0.01)
 
 
-def test_a_figure_is_the_same_every_time(reproduce: Reproduce) -> None:
+def test_a_figure_is_the_same_every_time(reproduce: Run) -> None:
     for out in ("one", "two"):
         assert reproduce("fig5b", "--processes", "10", "--out", out)[0] == 0
     picture = Path("one/fig5b.svg").read_bytes()
@@ -70,7 +58,7 @@ def test_a_figure_is_the_same_every_time(reproduce: Reproduce) -> None:
     assert len(picture) < 100_000
 
 
-def test_churn_tells_what_crashed_and_draws_both_axes(reproduce: Reproduce) -> None:
+def test_churn_tells_what_crashed_and_draws_both_axes(reproduce: Run) -> None:
     code, told, _ = reproduce("churn", "--processes", "20", "--json")
     calm, _, rough = json.loads(told)["churn"]["rows"]
     assert (code, calm["crashed"], calm["flooded, of these"]) == (0, 0, 0.0)
@@ -79,7 +67,7 @@ def test_churn_tells_what_crashed_and_draws_both_axes(reproduce: Reproduce) -> N
         assert Path("figures", made).exists()
 
 
-def test_the_crossover_is_a_tenth_of_the_delay_at_ten_times_the_rate(reproduce: Reproduce) -> None:
+def test_the_crossover_is_a_tenth_of_the_delay_at_ten_times_the_rate(reproduce: Run) -> None:
     _, told, _ = reproduce("crossover", "--processes", "30", "--json")
     slow, fast = json.loads(told)["crossover"]["rows"]
     assert fast["entries at 1000 ms"] == pytest.approx(10 * slow["entries at 1000 ms"], rel=0.15)
@@ -89,13 +77,13 @@ def test_the_crossover_is_a_tenth_of_the_delay_at_ten_times_the_rate(reproduce: 
     assert from_fast == pytest.approx(from_slow / 10, rel=0.3)
 
 
-def test_a_flood(reproduce: Reproduce) -> None:
+def test_a_flood(reproduce: Run) -> None:
     code, told, _ = reproduce("flood", "--processes", "5000", "--json")
     (row,) = json.loads(told)["flood"]["rows"]
     assert (code, row["deliveries"], row["receipts"], row["degree"]) == (0, 5000, 100_000, 20)
 
 
-def test_table_1(reproduce: Reproduce) -> None:
+def test_table_1(reproduce: Run) -> None:
     """PRC-broadcast: 8 control messages per link past a mediator, and nothing held at rest."""
     code, told, _ = reproduce("table1", "--processes", "10")
     assert code == 0
@@ -116,12 +104,12 @@ def test_table_1(reproduce: Reproduce) -> None:
         (["flood", "--out", "file/there"], "cannot write to file/there: Not a directory"),
     ],
 )
-def test_misuse_is_one_line(reproduce: Reproduce, arguments: list[str], line: str) -> None:
+def test_misuse_is_one_line(reproduce: Run, arguments: list[str], line: str) -> None:
     Path("file").touch()
     assert reproduce(*arguments) == (2, "", f"aforesaid: {line}\n")
 
 
-def test_a_violation_is_told_and_exits_1(reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_violation_is_told_and_exits_1(reproduce: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise FleetStopped("p3 received message 7 where it was not expected")
 

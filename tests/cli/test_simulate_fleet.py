@@ -3,18 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from aforesaid.cli import main
 from aforesaid.sim import Paper, read_experiment
 from aforesaid.sim.fleet import FleetBroken
 from aforesaid.trace.parquet import open_trace
+from commands import Run, command
 from differential.compiling import compile_once
-
-Run = Callable[..., tuple[int, str, str]]
 
 FLEET = """
 engine = "fleet"
@@ -37,14 +34,7 @@ def aforesaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fleet.toml").write_text(FLEET)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
+    return command(monkeypatch, capsys)
 
 
 def test_simulate_then_check_says_kept(aforesaid: Run) -> None:

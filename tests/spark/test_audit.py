@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.check import Report, check
-from aforesaid.cli import main
 from aforesaid.pipeline.audit import AuditOptions, Outcome, audit
 from aforesaid.trace.parquet import find_runs, open_trace
+from commands import command
 from injected import Injected, injected, write
 
 SLICED = AuditOptions(witnesses_max=None, slice_deliveries=6_000, whole_bytes=0)
@@ -147,14 +147,7 @@ def audit_command(
     """Runs `aforesaid audit ARGUMENTS` in an empty directory, in the tests' own session."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", "audit", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
+    return command(monkeypatch, capsys, "audit")
 
 
 def test_bad_rows_are_set_aside_and_counted(

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from aforesaid.cli import main
 from aforesaid.sim import simulate
 from aforesaid.sim.fleet import trace_fleet
 from aforesaid.sim.grid import read_grid
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace
+from commands import command
 from differential.compiling import compile_once
 
 GRID = """
@@ -52,14 +52,7 @@ def sweep(
     """Runs `aforesaid sweep ARGUMENTS` in an empty directory, in the tests' own session."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aforesaid", "sweep", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
+    return command(monkeypatch, capsys, "sweep")
 
 
 def write_grid(path: Path, duration_ms: int) -> Path:
