@@ -188,10 +188,9 @@ async def drama(members: dict[str, Member], relay: LossyRelay) -> Story:
     await asyncio.sleep(1)
     waits = next(number for number, to in enumerate(asked.said, 1) if number > before and VICTIM in to)
     await shown("why", asked.directory, f"{asked.name}#{waits}", about=VICTIM)
-    for member in survivors:
-        await run("evict", member.directory, VICTIM)
-    show(f"\n$ aforesaid evict {asked.directory} {VICTIM}    # and so for the others\n")
-    story.tell(f"all others are told that {VICTIM} will not come back")
+    await run("evict", asked.directory, VICTIM)
+    show(f"\n$ aforesaid evict {asked.directory} {VICTIM}\n")
+    story.tell(f"{asked.name} is told that {VICTIM} will not come back, and tells the others")
     await asyncio.sleep(2)
     for member in survivors:
         member.quiet = True

@@ -28,6 +28,7 @@ MESSAGES: dict[str, list[Any]] = {
         hybrid.Ack(7, 0),
         hybrid.Ack(70_000, 128),
         hybrid.Permit(7),
+        hybrid.Notice(("bob", "carol")),
     ],
     "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
     "prc_spray": [

@@ -66,9 +66,8 @@ async def storm(root: Path, names: list[str], seconds: float, weather: Weather, 
             victim.kill()
             relay.did["killed"] += 1
             await asyncio.sleep(turn_s)
-            # All of them: word of it travels with messages only, and those may wait for who was not told.
-            for name in names[:-1]:
-                await nodes[name].ask(evict=names[-1])
+            # Only one is told, and tells the others.
+            await nodes[names[0]].ask(evict=names[-1])
         await asyncio.sleep(turn_s)
     quiet.set()
     await asyncio.gather(*talks)

@@ -233,6 +233,13 @@ class Silent(HybridSps):
         super()._network_send(peer, frame, channel, now, out)
 
 
+class TellsWithMessagesOnly(HybridBasic):
+    """Ours: who evicts a peer does not tell whom it waits for, so that they may wait for each other."""
+
+    def _give_notice(self, peer: str, channel: Channel, out: Any) -> None:
+        pass
+
+
 MUTANTS: dict[str, tuple[str, Build]] = {
     "R1 ids from 0": ("algorithm 2, lines 2 and 73", IdsFromZero),
     "R2 u2 not kept": ("algorithm 2, lines 12-18, 57 and 63", U2NotKept),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Algorithm, Setup
-from aforesaid.protocols.delivery.hybrid_frames import News
+from aforesaid.protocols.delivery.hybrid_frames import News, Notice
 from oracle.inside import look
 from oracle.mind import Mind
 from oracle.world import translated
@@ -33,9 +33,10 @@ class Watched:
 
     def receive(self, source: str, message: Any, now: int, out: Any) -> None:
         if source not in self.mind.gone:
-            for peer in message.gone if isinstance(message, News) else ():
+            for peer in message.gone if isinstance(message, News | Notice) else ():
                 self.mind.evicted(peer)
-            self.mind.received(source, translated(message))
+            if not isinstance(message, Notice):
+                self.mind.received(source, translated(message))
         self.machine.receive(source, message, now, Overheard(self.mind, out))
         self._over()
 
@@ -61,8 +62,9 @@ class Overheard:
         self.arm, self.disarm = out.arm, out.disarm
 
     def send(self, targets: Sequence[str], message: Any) -> None:
-        for target in targets:
-            self.mind.sent(target, translated(message))
+        if not isinstance(message, Notice):
+            for target in targets:
+                self.mind.sent(target, translated(message))
         self.out.send(targets, message)
 
     def deliver(self, message_id: Any, payload: Any) -> None:

@@ -17,6 +17,9 @@ from oracle.inside import look
 
 Build = Callable[..., Any]
 
+TELLING = (hybrid_frames.News, hybrid_frames.Notice)
+"""The frames that tell of an eviction."""
+
 STEPS_MAX = 10_000
 """How long a healed world may take to come to rest: a dozen times what any takes."""
 
@@ -75,7 +78,8 @@ class World:
         for target in targets:
             j = self.rank[target]
             assert j != self.actor, "a process sends to itself"
-            self.judge.sent(self.actor, j, translated(message))
+            if not isinstance(message, hybrid_frames.Notice):
+                self.judge.sent(self.actor, j, translated(message))
             if j == self.crashed:
                 continue
             if not self.healed and self.chance.random() < self.plan.loss:
@@ -123,10 +127,11 @@ class World:
         if j == self.crashed:
             return
         self.actor = j
-        if j in self.unaware and isinstance(message, hybrid_frames.News) and i != self.victim:
+        if j in self.unaware and isinstance(message, TELLING) and i != self.victim:
             self.unaware.remove(j)
             self.judge.evicted(j, self.victim)
-        self.judge.received(j, i, translated(message))
+        if not isinstance(message, hybrid_frames.Notice):
+            self.judge.received(j, i, translated(message))
         self.machines[j].receive(self.names[i], message, self.now, self)
         self._over(j)
 
@@ -188,30 +193,46 @@ class World:
         return self
 
     def drain(self) -> None:
-        """The network heals; then everything must come to rest, and all be delivered."""
+        """The network heals; then everything must come to rest, and all be delivered.
+
+        First one process must know of an eviction, and whoever knows must get rid of all it has; then all.
+        """
         self.healed = True
-        while self.unaware:
-            self.evict()
         if self.victim >= 0:
             # If it is alive, it calls to the others for ever, in vain.
             self.crashed = self.victim
             self.timers[self.victim].clear()
+            if len(self.unaware) == self.plan.processes - 1:
+                self.evict()
+            self._until(lambda: not any(map(self._held, self._aware())), "who knows of the eviction")
+        while self.unaware:
+            self.evict()
+        self._until(lambda: not self.flying and not any(self.timers), "the world")
+        self.judge.finished()
+        for i in self._aware():
+            if held := self._held(i):
+                raise mind.Broken(f"liveness: {self.names[i]} still holds {held}")
+
+    def _until(self, done: Callable[[], bool], who: str) -> None:
         for _ in range(STEPS_MAX):
+            if done():
+                return
             if self.flying:
                 self.arrive(self.chance.randrange(len(self.flying)))
             elif armed := [i for i, timers in enumerate(self.timers) if timers]:
                 self.expire(self.chance.choice(armed))
             else:
                 break
-        else:
-            raise mind.Broken(f"liveness: no rest after {STEPS_MAX} steps")
-        self.judge.finished()
-        for i, (name, machine) in enumerate(zip(self.names, self.machines, strict=True)):
-            if i == self.crashed:
-                continue
-            held = {kind: count for kind, count in machine.gauges().items() if count}
-            if held:
-                raise mind.Broken(f"liveness: {name} still holds {held}")
+        if not done():
+            held = {name: held for i, name in enumerate(self.names) if (held := self._held(i))}
+            raise mind.Broken(f"liveness: {who} does not come to rest: {held}")
+
+    def _aware(self) -> list[int]:
+        """Who is alive and knows who is not."""
+        return [i for i in range(self.plan.processes) if i != self.crashed and i not in self.unaware]
+
+    def _held(self, i: int) -> dict[str, int]:
+        return {kind: count for kind, count in self.machines[i].gauges().items() if count}
 
     def _say_something(self) -> None:
         n, chance = self.plan.processes, self.chance

@@ -27,7 +27,7 @@ from aforesaid.node.outbox import Outbox
 from aforesaid.node.segments import Recorder
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.protocols.delivery.hybrid_frames import News
+from aforesaid.protocols.delivery.hybrid_frames import News, Notice
 from aforesaid.transport import Address
 
 FLUSH_FRAMES = 256
@@ -315,7 +315,7 @@ class Host:
         return receipt
 
     def _receive(self, source: Process, message: Any, now: Nanoseconds) -> None:
-        if type(message) is News:
+        if type(message) in (News, Notice):
             for peer in message.gone:
                 if peer != self.config.name:
                     self.evict(peer)

@@ -16,7 +16,7 @@ from aforesaid.core import MessageId, Misuse, Process
 from aforesaid.protocols.broadcast.reliable import Relay
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery.hybrid_frames import Ack as HybridAck
-from aforesaid.protocols.delivery.hybrid_frames import Msg, News, Permit
+from aforesaid.protocols.delivery.hybrid_frames import Msg, News, Notice, Permit
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.protocols.overlay.living import Heir, Spare
@@ -31,12 +31,14 @@ ARCS_MAX = 2**10
 
 def hybrid(group: Sequence[Process]) -> tuple[Shape, ...]:
     """Hybrid buffering; every variant says the same."""
+    gone = Several(_one_of(group), len(group))
     msg = shape(Msg, incarnation=Count, number=Number, previous=Count, flagged=bool, payload=bytes)
     return (
         msg,
-        shape(News, gone=Several(_one_of(group), len(group)), message=msg),
+        shape(News, gone=gone, message=msg),
         shape(HybridAck, number=Count, wanted=Count),
         shape(Permit, number=Number),
+        shape(Notice, gone=gone),
     )
 
 

@@ -10,7 +10,8 @@ Deviations from the paper:
 - an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
   sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
   only the youngest would not do: an older permit may be needed to get the younger one given;
-- News is ours: processes do not fail in the paper. What it is for: see `hybrid_process`, eviction.
+- News and Notice are ours: processes do not fail in the paper. What they are for: see `hybrid_process`,
+  eviction.
 """
 
 from collections import deque
@@ -37,6 +38,12 @@ class News(NamedTuple):
 
     gone: tuple[Process, ...]
     message: Msg
+
+
+class Notice(NamedTuple):
+    """Who is gone, for a peer that owes us permits: it may be waiting for one of them."""
+
+    gone: tuple[Process, ...]
 
 
 class Ack(NamedTuple):
@@ -96,7 +103,7 @@ class Channel:
         """The peer's timer is running: while, and only while, it has something to acknowledge or permit."""
         self.backoff = 1
         self.untold: set[Process] = set(untold)
-        """Who was evicted here since the last message left for the peer."""
+        """Who was evicted here since the last message left for the peer, except by its own word."""
         self.news: dict[int, tuple[Process, ...]] = {}
         """By number, who is gone by messages that tell it and are not acknowledged."""
 

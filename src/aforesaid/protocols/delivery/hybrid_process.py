@@ -28,7 +28,9 @@ Nothing is owed to j any more: what was said to it counts as acknowledged, and w
 reaches nobody. Nothing is expected of j any more: its missing permits count as given, and its frames are
 dropped, what came early included. So nothing of this process ever waits for j. And an eviction travels ahead
 of what was said without j's permits: the first message that leaves on each channel afterwards is News and
-names j, and whoever receives it evicts j before it delivers. What is promised, if all evict j in the end:
+names j, and whoever receives it evicts j before it delivers. That alone may not get through: all messages of
+those who know may wait for permits of one who does not know, and waits for j. So whoever owes us permits is
+told by a Notice as well, at once and with every reminder. What is promised, if all evict j in the end:
 - between processes that are not evicted, everything stays as promised, for all messages but j's: each is
   delivered exactly once, in FIFO and in causal order, whatever passed through j;
 - of j's own messages each process delivers a prefix of what j said to it; of a multicast of j's, some
@@ -49,7 +51,7 @@ from typing import Any, Generic, TypeVar
 
 from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
 from aforesaid.protocols.delivery.hybrid_explain import explanation
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, News, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, News, Notice, Permit, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 E = TypeVar("E")
@@ -167,10 +169,12 @@ class HybridProcess(ABC, Generic[E]):
         elif kind is Permit:
             self._permitted(source, channel, message.number, now, out)
         elif kind is News:
-            for peer in message.gone:
-                if peer not in self.evicted:
-                    self.peer_down(peer, now, out)
+            self._evict(message.gone, now, out)
+            channel.untold.difference_update(message.gone)
             self._arrived(source, channel, message.message, now, out)
+        elif kind is Notice:
+            # Its sender goes on telling us until our own News has told it that we know.
+            self._evict(message.gone, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         peer = timer.peer
@@ -184,6 +188,7 @@ class HybridProcess(ABC, Generic[E]):
             out.send((peer,), channel.again(message))
         if channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
+            self._give_notice(peer, channel, out)
         channel.backoff = min(2 * channel.backoff, self.backoff_max)
         out.arm(timer, now + self.resend_after * channel.backoff)
 
@@ -198,8 +203,9 @@ class HybridProcess(ABC, Generic[E]):
             return
         self.evicted.add(peer)
         channel = self.channels.pop(peer, None)
-        for other in self.channels.values():
+        for name, other in self.channels.items():
             other.untold.add(peer)
+            self._give_notice(name, other, out)
         if channel is None:
             return
         if channel.armed:
@@ -280,8 +286,19 @@ class HybridProcess(ABC, Generic[E]):
                 self._miss((source, number))
             out.deliver(MessageId(source, incarnation, number), payload)
             message = channel.early.pop(number, None) if channel.early else None
+        self._give_notice(source, channel, out)
         if channel.missing and not channel.armed and self.retransmit:
             self._arm(source, channel, now, out)
+
+    def _evict(self, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
+        for peer in gone:
+            if peer not in self.evicted:
+                self.peer_down(peer, now, out)
+
+    def _give_notice(self, peer: Process, channel: Channel, out: Effects) -> None:
+        """Tell who is gone to whom we wait for: it may wait for one of them."""
+        if channel.untold and channel.missing:
+            out.send((peer,), Notice(tuple(sorted(channel.untold))))
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit, Resend
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -88,7 +88,7 @@ def test_the_evicted_is_neither_heard_nor_spoken_to(kind: Any) -> None:
 @every
 def test_who_hears_of_an_eviction_evicts_before_it_delivers(kind: Any) -> None:
     """p0: m1->2, which is late, m2->1*, and dies. p1 evicts it and tells p2; m1 comes after that."""
-    stage = Stage(kind, 3)
+    stage = Stage(kind, 4)
     stage.say(0, 2)
     stage.say(0, 1)
     stage.arrive(Msg, 0, 1)
@@ -99,10 +99,12 @@ def test_who_hears_of_an_eviction_evicts_before_it_delivers(kind: Any) -> None:
     assert stage.machines[2].evicted == {"p0"}
     stage.arrive(Msg, 0, 2)
     assert stage.got[2] == ["p1#1"]
-    # What p2 says next passes it on; what p1 says next need not.
+    # What p2 says next passes it on, but not to p1, of whom it knows it; what p1 says next need not.
     stage.say(1, 2)
     assert type(stage.flying[-1][2]) is Msg
     stage.say(2, 1)
+    assert type(stage.flying[-1][2]) is Msg
+    stage.say(2, 3)
     assert stage.flying[-1][2].gone == ("p0",)
 
 
@@ -123,6 +125,60 @@ def test_news_are_told_once_to_each_and_again_if_they_may_be_lost(kind: Any) -> 
     assert stage.machines[0].channels["p1"].news == {}
     stage.hand(1, 0, News(("p0", "p3"), Msg(0, 1, 0, False, None)))
     assert stage.machines[0].evicted == {"p3"}
+
+
+def waits_for_one_who_waits_for_the_dead(kind: Any, **settings: Any) -> Stage:
+    """p3 is dead. p1: m1->3, m2->0*. What p0 says to p2 then waits for p1's permit, and that for p3's ack."""
+    stage = Stage(kind, 4, **settings)
+    stage.say(1, 3)
+    stage.lose_all()
+    stage.say(1, 0)
+    return stage
+
+
+@every
+def test_whoever_is_waited_for_is_told_at_once(kind: Any) -> None:
+    """p0 has nothing to say to p1, nor may it say anything to p2: its News would never leave."""
+    stage = waits_for_one_who_waits_for_the_dead(kind)
+    stage.arrive(Msg, 1, 0)
+    stage.say(0, 2)
+    stage.evict(0, 3)
+    assert stage.between(Notice, 0, 1) == [Notice(("p3",))]
+    stage.rest()
+    assert stage.got[2] == ["p0#1"]
+    assert [machine.evicted for machine in stage.machines[:3]] == [{"p3"}] * 3
+
+
+@every
+def test_who_comes_to_be_waited_for_later_is_told_then(kind: Any) -> None:
+    stage = waits_for_one_who_waits_for_the_dead(kind)
+    stage.evict(0, 3)
+    assert len(stage.flying) == 1
+    stage.arrive(Msg, 1, 0)
+    stage.say(0, 2)
+    stage.rest()
+    assert stage.got[2] == ["p0#1"]
+
+
+@every
+def test_a_lost_notice_comes_again_until_the_peer_is_known_to_know(kind: Any) -> None:
+    stage = waits_for_one_who_waits_for_the_dead(kind, retransmit=True)
+    stage.arrive(Msg, 1, 0)
+    stage.say(0, 2)
+    stage.evict(0, 3)
+    stage.lose_all()
+    stage.expire(0)
+    stage.arrive(Notice, 0, 1)
+    assert stage.machines[1].evicted == {"p3"}
+    stage.lose_all()
+    stage.expire(0)
+    assert len(stage.between(Notice, 0, 1)) == 1
+    stage.say(1, 0)
+    stage.arrive(News, 1, 0)
+    stage.lose_all()
+    stage.say(0, 1)
+    assert stage.between(News, 0, 1) == []
+    assert stage.between(Notice, 0, 1) == []
 
 
 @every

@@ -3,9 +3,13 @@
 The long campaign is `python tests/oracle/campaign.py`; here every run plays a part of it, in parts for xdist.
 """
 
+import contextlib
+
 import pytest
 
 from oracle.campaign import CRASHES, VARIANTS, campaign, play
+from oracle.mind import Broken
+from oracle.mutants import TellsWithMessagesOnly
 from oracle.world import Plan, World
 
 PART = 60
@@ -19,6 +23,20 @@ def test_random_worlds(name: str, crash: str, part: int) -> None:
     worlds = campaign(name, crash, range(PART * part, PART * (part + 1)))
     assert sum(world.judge.waits for world in worlds) > 0, "no message ever waited for a permit"
     assert sum(world.judge.permits for world in worlds) > 0, "no permit was ever given"
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_word_of_an_eviction_must_not_wait_for_who_waits_for_the_evicted(loss: float) -> None:
+    """Without notices, some worlds in which only some are told do not come to rest."""
+    plans = [Plan(seed, processes=4, messages=20, crash="apart", loss=loss) for seed in range(100)]
+    stuck = 0
+    for plan in plans:
+        play("basic", plan)
+        with contextlib.suppress(Broken):
+            World(TellsWithMessagesOnly, plan, False).run()
+            continue
+        stuck += 1
+    assert stuck > 0
 
 
 @pytest.mark.parametrize("name", VARIANTS)
