@@ -138,6 +138,13 @@ def test_how_nodes_ended_is_told_by_their_logs_and_the_others(tmp_path: Path) ->
     written(early, "b", [*met("a"), *END])
     assert judged(early)[1].processes.fate == ["alive", "left"], "a went on speaking after b had left"
 
+    hearsay = tmp_path / "hearsay"
+    written(hearsay, "a", [*met("b", "c"), ("x", "c", 30, "told", 0), ("x", "b", 31, "told", 0), *END])
+    written(hearsay, "b", [*met("a", "c"), ("x", "c", 20, "left", 0), *END])
+    written(hearsay, "c", [*met("a", "b"), *END])
+    fates = judged(hearsay)[1].processes.fate
+    assert fates == ["alive", "evicted", "alive"], "c left, as b knows; who told a of b is lost"
+
     owed = tmp_path / "owed"
     written(owed, "a", [*met("b"), ("s", 1, 20, ("b",)), ("x", "b", 30, "left", 1), *END])
     written(owed, "b", [*met("a"), *END])

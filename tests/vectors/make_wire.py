@@ -31,12 +31,13 @@ LID = ("alice", "bob", 1, 4)
 
 BAD_FRAMES: dict[str, list[tuple[str, Any]]] = {
     "hybrid_multicast": [
-        ("an unknown tag", (4, [1])),
+        ("an unknown tag", (5, [1])),
         ("a permit for message 0", (3, [0])),
         ("a field too many", (3, [1, 2])),
         ("true is no number", (3, [True])),
         ("text is no payload", (0, [0, 1, 0, True, "text"])),
         ("news of a process outside the group", (1, [["mallory"], [0, 1, 0, True, b""]])),
+        ("notice of a process outside the group", (4, [["mallory"]])),
     ],
     "waiting": [
         ("a vector of two in a group of three", (0, [1, [["bob", 0, 1], [[0, 0], b""]]])),

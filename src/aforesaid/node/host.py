@@ -125,13 +125,13 @@ class Host:
             return
         before = self.flight.held
         if not self.entry.linked:
-            self.gone[peer] = how
+            self.gone[peer] = "left" if how == "left" else "evicted"
         self.flight.evicting(peer)
         self.record("x", peer, self.wall(), how, self._owed(peer))
         self.machine.peer_down(peer, self.now(), self)
         self.carrier.forget(peer)
         self._backlog.forget(peer)
-        level = "warning" if how == "evicted" else "info"
+        level = "info" if how == "left" else "warning"
         tell("peer gone", level=level, peer=peer, how=how, under_way=before)
         self._end_turn()
 
@@ -318,7 +318,7 @@ class Host:
         if type(message) in (News, Notice):
             for peer in message.gone:
                 if peer != self.config.name:
-                    self.evict(peer)
+                    self.evict(peer, "told")
         if self.entry.linked:
             self._note_link(source, message)
         try:

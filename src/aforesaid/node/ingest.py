@@ -130,7 +130,9 @@ def _fate(key: Key, logs: dict[Key, Log]) -> str:
     log = logs[key]
     others = [other for other in logs.values() if other is not log]
     gone = [other.gone[name] for other in others if name in other.gone and _knew(other, key)]
-    evicted = any(how == "evicted" for how, _ in gone)
+    hows = {how for how, _ in gone}
+    # Who was told that someone is gone was not told how.
+    evicted = "evicted" in hows or ("told" in hows and "left" not in hows)
     if log.ended is None:
         return "evicted" if evicted else "crashed"
     time, how, _ = log.ended

@@ -7,8 +7,9 @@ first record tells who writes (`Origin`), each other one holds events, as tuples
     ("k", origin, incarnation, number, time)       it knows that everyone has delivered it
     ("p", peer, incarnation)                       it heard of this incarnation of a peer first
     ("a", peer, incarnation or None)               it admits this newcomer
-    ("x", peer, time, how, owed)                   the peer was "evicted" or has "left", with so many messages
-                                                   said to it that it had not acknowledged
+    ("x", peer, time, how, owed)                   the peer was "evicted" or has "left", or another one
+                                                   "told" that it is gone; how many messages said to
+                                                   it it had not acknowledged
     ("e", time, how, drained)                      the end: "closed" in order, or "isolated"
 Times are nanoseconds since 1970 by the node's own clock.
 
