@@ -2,7 +2,7 @@
 
     python benchmarks/bench_hybrid.py
 
-Work: lines of protocol code (`aforesaid.protocols.delivery`, `aforesaid.structures`) executed per operation
+Work: lines of protocol code (`aforesaid.protocols`, `aforesaid.structures`) executed per operation
 by one hub that talks with N peers, under three orders of arrival of the acks. It must not grow with N: the
 last column is the largest figure of the row over the smallest.
 Speed: causal sends, each with its ack and the permits that follow, per CPU second; as a ratio to a bare loop
@@ -16,7 +16,6 @@ import random
 import sys
 from collections import deque
 from time import process_time
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -28,6 +27,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.delivery.hybrid_unicast import Entry
+from aforesaid.sim.table1 import lines_of
 
 KINDS = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
 PEERS = (10, 50, 200, 1_000, 2_000)
@@ -90,24 +90,15 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
     names = [f"peer{i}" for i in range(peers)]
     hub = kind("hub")
     sink = Sink()
-    lines = operations = 0
-
-    def local(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return local
-
-    def tracer(frame: FrameType, event: str, _: Any) -> Any:
-        file = frame.f_code.co_filename
-        return local if "delivery" in file or "structures" in file else None
+    operations = 0
 
     def ordered(items: list[Any]) -> list[Any]:
         if order == "reverse":
             return items[::-1]
         return chance.sample(items, len(items)) if order == "random" else items
 
-    sys.settrace(tracer)
-    try:
+    def rounds() -> None:
+        nonlocal operations
         for round_number in range(1, ROUNDS + 1):
             for name in names:
                 hub.receive(name, Msg(0, round_number, round_number - 1, True, None), 0, sink)
@@ -123,8 +114,8 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
             for number, name in ordered(sent):
                 hub.receive(name, Ack(number, 0), 0, sink)
                 operations += 1
-    finally:
-        sys.settrace(None)
+
+    lines = lines_of(rounds)
     held = {gauge: count for gauge, count in hub.gauges().items() if count}
     assert not held, f"the hub is not at rest: {held}"
     return lines / operations

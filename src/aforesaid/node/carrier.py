@@ -14,6 +14,9 @@ class Above(Protocol):
     def received(self, source: Process, messages: Sequence[Any]) -> None:
         """Frames came from a peer whose name was verified as far as the configuration asks."""
 
+    def end_turn(self) -> None:
+        """What came at one time was handed over: now answer."""
+
     def met(self, peer: Process, incarnation: int) -> None:
         """The first word of this incarnation of a peer."""
 

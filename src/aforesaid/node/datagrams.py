@@ -145,15 +145,15 @@ class DatagramCarrier:
 
     def _arrived(self, datagrams: list[bytes]) -> None:
         now = time.monotonic_ns()
-        for data in datagrams:
-            try:
-                self._open(data, now)
-            except Misbehaviour as error:
-                self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
-            except Exception as error:
-                self._above.failed(error)
-                return
-        self._above.has_room()
+        try:
+            for data in datagrams:
+                try:
+                    self._open(data, now)
+                except Misbehaviour as error:
+                    self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
+            self._above.end_turn()
+        except Exception as error:
+            self._above.failed(error)
 
     def _open(self, data: bytes, now: Nanoseconds) -> None:
         if len(data) > self._size_max:

@@ -86,7 +86,8 @@ class HybridFlight(Window[Receipt]):
         while pending and pending[0].id.number < first:
             receipt = pending.popleft()
             self._bytes -= receipt.size
-            self._watched.pop(receipt.id.number, None)
+            if self._watched:
+                self._watched.pop(receipt.id.number, None)
             receipt.has_become_stable()
             settled = True
         if self._watched:

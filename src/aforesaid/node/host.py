@@ -33,6 +33,9 @@ from aforesaid.transport import Address
 FLUSH_FRAMES = 256
 """A turn with so many frames is flushed at once."""
 
+TELLING = (News, Notice)
+"""Frames that tell of an eviction."""
+
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
 
@@ -92,7 +95,7 @@ class Host:
                 self.machine.begin(self.now(), self)
             else:
                 self.machine.join(contact, self.now(), self)
-        self._end_turn()
+        self.end_turn()
 
     def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room; else None."""
@@ -117,12 +120,13 @@ class Host:
     def hand_over(self) -> None:
         """Let the neighbours in a changing group do without this node."""
         self.machine.hand_over(self.now(), self)
-        self._end_turn()
+        self.end_turn()
 
     def evict(self, peer: Process, how: str = "evicted") -> None:
         """The peer will not come back: nobody here waits for it any more."""
         if peer in self.gone:
             return
+        self.end_turn()
         before = self.flight.held
         if not self.entry.linked:
             self.gone[peer] = "left" if how == "left" else "evicted"
@@ -133,7 +137,7 @@ class Host:
         self._backlog.forget(peer)
         level = "info" if how == "left" else "warning"
         tell("peer gone", level=level, peer=peer, how=how, under_way=before)
-        self._end_turn()
+        self.end_turn()
 
     def taken(self) -> None:
         """The application took, or acknowledged, a message."""
@@ -220,7 +224,15 @@ class Host:
         if self.inbox.full and not self._family.deferrable and not self._paused:
             self._paused = True
             self.carrier.pause()
-        self._end_turn()
+
+    def end_turn(self) -> None:
+        if self.error is not None:
+            return
+        if self.flight.settle():
+            self._wake_senders()
+        if not self.inside.is_set() and getattr(self.machine, "inside", True):
+            self.inside.set()
+        self.flush()
 
     def met(self, peer: Process, incarnation: int) -> None:
         self.incarnations[peer] = incarnation
@@ -235,7 +247,7 @@ class Host:
         if self.error is None and self.entry.linked:
             for lid in lids:
                 self.machine.link_down(lid, self.now(), self)
-            self._end_turn()
+            self.end_turn()
 
     def said_bye(self, peer: Process) -> None:
         if self.entry.linked:
@@ -248,7 +260,7 @@ class Host:
     def apart(self, elsewhere: Address) -> None:
         self.elsewhere = elsewhere
         self.machine.leave(self.now(), self)
-        self._end_turn()
+        self.end_turn()
         self.isolation.set()
 
     def has_room(self) -> None:
@@ -315,7 +327,7 @@ class Host:
         return receipt
 
     def _receive(self, source: Process, message: Any, now: Nanoseconds) -> None:
-        if type(message) in (News, Notice):
+        if type(message) in TELLING:
             for peer in message.gone:
                 if peer != self.config.name:
                     self.evict(peer, "told")
@@ -330,16 +342,9 @@ class Host:
         if self.error is None:
             try:
                 self.machine.expire(timer, self.now(), self)
-                self._end_turn()
+                self.end_turn()
             except Exception as error:
                 self.fail(error)
-
-    def _end_turn(self) -> None:
-        if self.flight.settle():
-            self._wake_senders()
-        if not self.inside.is_set() and getattr(self.machine, "inside", True):
-            self.inside.set()
-        self.flush()
 
     def _flush_if_due(self) -> None:
         if self._flush_due:
@@ -354,7 +359,7 @@ class Host:
             now = self.now()
             while self._backlog and not self.inbox.full and self.error is None:
                 self._receive(*self._backlog.take(), now)
-            self._end_turn()
+            self.end_turn()
         except Exception as error:
             self.fail(error)
 

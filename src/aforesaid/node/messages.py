@@ -82,7 +82,8 @@ class Receipt:
 
     def has_become_stable(self) -> None:
         self._flight = None
-        self.has_been_delivered()
+        if self._delivered is not None:
+            self.has_been_delivered()
         if self._stable is not None and not self._stable.done():
             self._stable.set_result(None)
 

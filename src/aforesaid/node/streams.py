@@ -293,7 +293,9 @@ class StreamCarrier:
                 raise Misbehaviour(f"{peer.name} sent a body that no correct peer sends")
             peer.used = now
             if messages:
+                # A turn for each body: what is passed on from many would come upon the queues all at once.
                 self._above.received(peer.name, messages)
+                self._above.end_turn()
 
     def _heed(self, peer: Peer, note: Note) -> None:
         self._book.learn(note.book)

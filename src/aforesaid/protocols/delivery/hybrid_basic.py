@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
-from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
@@ -57,7 +57,7 @@ class HybridBasic(Unicast):
                 if entry.dep > first:
                     break
                 entry.sent = True
-                frame = Msg(self.incarnation, k, entry.previous, u.first < k, entry.payload)
+                frame = new_msg((self.incarnation, k, entry.previous, u.first < k, entry.payload))
                 self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
             k += 1
         self.m1 = k

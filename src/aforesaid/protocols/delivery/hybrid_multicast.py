@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
-from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
 
 
@@ -70,7 +70,7 @@ class HybridMulticast(HybridProcess[Entry]):
                 entry.sent = True
                 flagged = u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
-                    frame = Msg(self.incarnation, k, previous, flagged, entry.payload)
+                    frame = new_msg((self.incarnation, k, previous, flagged, entry.payload))
                     self._network_send(peer, frame, self.channels[peer], now, out)
             k += 1
         self.m1 = k

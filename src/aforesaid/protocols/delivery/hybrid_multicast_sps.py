@@ -43,7 +43,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
-from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 
 
@@ -55,9 +55,9 @@ class Entry:
     def __init__(self, previous: dict[Process, int], dep: int, payload: Payload) -> None:
         self.previous = previous
         """By receiver, the message before this one on its channel (R8); evicted receivers leave."""
-        self.waiting = dict.fromkeys(previous)
+        self.waiting = previous.copy()
         """The receivers who have not acknowledged it, in order."""
-        self.unsent = dict.fromkeys(previous)
+        self.unsent = previous.copy()
         """The receivers to whom it was not network-sent yet, in order."""
         self.dep = dep
         """Missing permits with an index below this were missing when the message was said. Never changed."""
@@ -68,20 +68,30 @@ class HybridMulticastSps(Indexed[Entry]):
     """The SPS-optimal multicast at one process."""
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, k = self.u, self.u.next
+        u, channels = self.u, self.channels
+        k = u.next
         previous: dict[Process, int] = {}
         for peer in others:
-            channel = self._channel(peer)
+            channel = channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
             channel.last = k
-        u.add(Entry(previous, self.p.next, payload))
+        entry = Entry(previous, self.p.next, payload)
+        u.add(entry)
         if not previous and u.first == k:
             u.remove()
             self.u2 = self.m1 = u.next
             return
         if self.u2 == k:
-            self._advance_u2({})
-        self._send_interval(k, self.p2, now, out)
+            waiting = u.peek.waiting
+            if len(waiting) == 1 and previous.keys() <= waiting.keys():
+                self.u2 = k + 1
+        if self.p.first == self.p.next:
+            # No permit is missing: then nothing is unsent but this.
+            entry.unsent = {}
+            self._send_copies(entry, k, previous, now, out)
+            self.m1 = k + 1
+        else:
+            self._send_interval(k, self.p2, now, out)
 
     def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
         u, p = self.u, self.p
@@ -94,18 +104,20 @@ class HybridMulticastSps(Indexed[Entry]):
                 break
             if entry.unsent:
                 if entry.dep <= first:
-                    for peer in entry.unsent:
-                        self._send_copy(entry, k, peer, now, out)
-                    entry.unsent = {}
+                    copies, entry.unsent = entry.unsent, {}
+                    self._send_copies(entry, k, copies, now, out)
                 elif sender in entry.unsent:
-                    del entry.unsent[sender]
-                    self._send_copy(entry, k, sender, now, out)
+                    self._send_copies(entry, k, {sender: entry.unsent.pop(sender)}, now, out)
             k += 1
         self._advance_m1()
 
-    def _send_copy(self, entry: Entry, k: int, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        frame = Msg(self.incarnation, k, entry.previous[peer], k >= self.u2, entry.payload)
-        self._network_send(peer, frame, self.channels[peer], now, out)
+    def _send_copies(
+        self, entry: Entry, k: int, copies: dict[Process, int], now: Nanoseconds, out: Effects
+    ) -> None:
+        channels, flagged = self.channels, k >= self.u2
+        for peer, previous in copies.items():
+            frame = new_msg((self.incarnation, k, previous, flagged, entry.payload))
+            self._network_send(peer, frame, channels[peer], now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, self.m1

@@ -51,7 +51,17 @@ from typing import Any, Generic, TypeVar
 
 from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
 from aforesaid.protocols.delivery.hybrid_explain import explanation
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, News, Notice, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_frames import (
+    Ack,
+    Channel,
+    Msg,
+    News,
+    Notice,
+    Permit,
+    Resend,
+    new_ack,
+    new_message_id,
+)
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 E = TypeVar("E")
@@ -149,7 +159,7 @@ class HybridProcess(ABC, Generic[E]):
         number = u.next
         if number - u.first >= self.buffer_max:
             raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
-        message_id = MessageId(self.me, self.incarnation, number)
+        message_id = new_message_id((self.me, self.incarnation, number))
         self._say(others, payload, now, out)
         if self.me in targets:
             out.deliver(message_id, payload)
@@ -236,6 +246,8 @@ class HybridProcess(ABC, Generic[E]):
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
         evicted = self.evicted
+        if len(targets) == 1 and targets[0] != self.me and not evicted:
+            return targets
         return [peer for peer in dict.fromkeys(targets) if peer != self.me and peer not in evicted]
 
     def _channel(self, peer: Process) -> Channel:
@@ -272,7 +284,7 @@ class HybridProcess(ABC, Generic[E]):
                     channel.early[previous] = message
                 return
             self._deliver_in_order(source, channel, message, now, out)
-        out.send((source,), Ack(channel.delivered, 0))
+        out.send((source,), new_ack((channel.delivered, 0)))
 
     def _deliver_in_order(
         self, source: Process, channel: Channel, message: Msg | None, now: Nanoseconds, out: Effects
@@ -284,7 +296,7 @@ class HybridProcess(ABC, Generic[E]):
             if flagged and number > channel.permitted:
                 channel.missing.append(number)
                 self._miss((source, number))
-            out.deliver(MessageId(source, incarnation, number), payload)
+            out.deliver(new_message_id((source, incarnation, number)), payload)
             message = channel.early.pop(number, None) if channel.early else None
         self._give_notice(source, channel, out)
         if channel.missing and not channel.armed and self.retransmit:

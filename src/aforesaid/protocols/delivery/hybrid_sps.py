@@ -18,7 +18,7 @@ mended it fails in practically every random run (tests/paper/test_hybrid_bufferi
 from collections.abc import Sequence
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
-from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
@@ -62,7 +62,7 @@ class HybridSps(Unicast, Indexed[Entry]):
                 break
             if not entry.sent and (entry.dep <= first or entry.receiver == sender):
                 entry.sent = True
-                frame = Msg(self.incarnation, k, entry.previous, k >= self.u2, entry.payload)
+                frame = new_msg((self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
                 self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
             k += 1
         self._advance_m1()
