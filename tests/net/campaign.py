@@ -1,7 +1,9 @@
 """Long runs of real nodes, for a named target and not for every test.
 
     python tests/net/campaign.py weather 180      five processes, every fault there is, one kill -9
-    python tests/net/campaign.py crowd 120        fifty nodes, one joins and one leaves every second
+    python tests/net/campaign.py processes 120    fifty processes, one joins and one leaves every second,
+                                                  every tenth by kill -9
+    python tests/net/campaign.py crowd 120        the same in one process, for small machines; none is killed
     python tests/net/campaign.py dead 60          a peer that was killed, under load, and evicted in the end
     python tests/net/campaign.py hostile 1000000  so many hostile datagrams into a live node
 
@@ -14,13 +16,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from crowd import changing_group
+from crowd import Crowd, changing_group, churn
+from crowd_processes import process_group
 from dead_peer import load_on_a_dead_peer
-from net_stage import complaints, judged, until
+from net_stage import complaints, judged
 from siege import siege
 from weather import storm
 
 from aforesaid.transport.proxy import Weather
+
+SIZE = 50
+"""Of a crowd."""
 
 
 def tell(what: object) -> None:
@@ -32,23 +38,27 @@ async def bad_weather(root: Path, seconds: float) -> None:
     tell(dict(await storm(root, names, seconds, Weather(loss=0.01), seed=11)))
 
 
-async def churn(root: Path, seconds: float, size: int = 50) -> None:
-    chance = random.Random(12)
-    async with changing_group(root, size) as crowd:
-        began = asyncio.get_running_loop().time()
-        said = 0
-        while asyncio.get_running_loop().time() - began < seconds:
-            for _ in range(5):
-                await chance.choice(list(crowd.nodes.values())).broadcast(b"%d" % said)
-                said += 1
-                await asyncio.sleep(0.2)
-            await crowd.join()
-            await crowd.leave(list(crowd.nodes.values())[chance.randrange(1, len(crowd.nodes))])
-        await until(lambda: crowd.in_one_piece, "the overlay is in one piece", patience_s=100.0)
-        await until(lambda: crowd.empty, "memory returns to empty", patience_s=100.0)
-        await asyncio.sleep(1.5)
+async def one_process(root: Path, seconds: float) -> None:
+    async with changing_group(root, SIZE) as crowd:
+        await change(crowd, seconds)
         links = [len(node._running.machine.links()) for node in crowd.nodes.values()]
-        tell(f"{said} broadcasts; {min(links)} to {max(links)} links per node at the end")
+        tell(f"{min(links)} to {max(links)} links per node at the end")
+
+
+async def processes(root: Path, seconds: float) -> None:
+    async with process_group(root, SIZE) as crowd:
+        tell(f"{SIZE} processes are there")
+        await change(crowd, seconds, kill_every=10)
+        for event in ("rejoining", "closed too early"):
+            tell(f"{event}: {sum(node.log.count(event) for node in crowd.started)}")
+
+
+async def change(crowd: Crowd, seconds: float, kill_every: int = 0) -> None:
+    """For so long; then the crowd comes to rest."""
+    await churn(crowd, seconds, random.Random(12), kill_every)
+    await crowd.rest()
+    await asyncio.sleep(1.5)
+    tell(dict(crowd.did))
 
 
 async def dead_peer(root: Path, seconds: float) -> None:
@@ -59,7 +69,13 @@ async def hostility(root: Path, count: float) -> None:
     tell(await siege(root, round(count)))
 
 
-CAMPAIGNS = {"weather": bad_weather, "crowd": churn, "dead": dead_peer, "hostile": hostility}
+CAMPAIGNS = {
+    "weather": bad_weather,
+    "crowd": one_process,
+    "processes": processes,
+    "dead": dead_peer,
+    "hostile": hostility,
+}
 
 
 def main(what: str, how_much: str) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,20 +105,20 @@ def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.Monk
     run(main())
 
 
-def test_nobody_takes_the_name_of_another_with_certificates(tmp_path: Path) -> None:
-    from aforesaid.security.keyfiles import write_authority, write_nodes
+def test_nobody_takes_the_name_of_another_with_certificates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aforesaid.security import keyfiles
 
     async def main() -> None:
-        write_authority(tmp_path)
-        write_nodes(tmp_path, ["alice", "bob", "mallory"])
-        for suffix in ("pem", "key"):
-            (tmp_path / f"mallory.{suffix}").rename(tmp_path / f"spare.{suffix}")
+        keyfiles.write_authority(tmp_path)
+        keyfiles.write_nodes(tmp_path, ["alice", "bob", "mallory"])
         configs = group_configs(
             ["alice", "bob"], transport="tcp", security={"certificates": str(tmp_path)}, linger_s=0
         )
         async with Node(configs["alice"]) as alice:
-            for suffix in ("pem", "key"):
-                (tmp_path / f"spare.{suffix}").replace(tmp_path / f"bob.{suffix}")
+            stolen = keyfiles.load_credentials(tmp_path, "mallory")
+            monkeypatch.setattr(keyfiles, "load_credentials", lambda *_: replace(stolen, name="bob"))
             async with Node(configs["bob"]) as mallory:
                 await mallory.send({"alice"}, b"I am bob")
                 await until(lambda: alice.refused.get("certificate name", 0) > 0, "the name is not his")

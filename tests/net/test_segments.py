@@ -1,6 +1,8 @@
 """Trace segments: rotated, readable whatever killed their writer, and merged into a trace that is judged."""
 
 import random
+import resource
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,11 @@ import pytest
 from net_stage import complaints, judged
 
 from aforesaid import Misuse
+from aforesaid.check import check
 from aforesaid.node.incarnations import next_incarnation
+from aforesaid.node.ingest import ingest
 from aforesaid.node.segments import Event, Origin, SegmentWriter, find_segments, read_segment
+from aforesaid.trace import MemorySink, MemoryTrace
 
 GROUP = ("a", "b", "c")
 
@@ -145,6 +150,11 @@ def test_how_nodes_ended_is_told_by_their_logs_and_the_others(tmp_path: Path) ->
     fates = judged(hearsay)[1].processes.fate
     assert fates == ["alive", "evicted", "alive"], "c left, as b knows; who told a of b is lost"
 
+    hasty = tmp_path / "hasty"
+    written(hasty, "a", [*met("b"), ("s", 1, 20, ("b",)), ("e", 30, "closed", False)])
+    written(hasty, "b", [*met("a"), ("x", "a", 31, "left", 0), *END])
+    assert judged(hasty)[1].processes.fate == ["evicted", "alive"], "what a said may be lost with it"
+
     owed = tmp_path / "owed"
     written(owed, "a", [*met("b"), ("s", 1, 20, ("b",)), ("x", "b", 30, "left", 1), *END])
     written(owed, "b", [*met("a"), *END])
@@ -167,5 +177,108 @@ def test_every_start_is_a_new_incarnation(tmp_path: Path) -> None:
     assert first < second < 10**15 < next_incarnation(str(tmp_path)) == 10**15 + 1
     assert next_incarnation(None, last=10**15) == 10**15 + 1
     (tmp_path / "incarnation").write_text("x")
-    with pytest.raises(Misuse, match="holds no number"):
+    with pytest.raises(Misuse, match="holds no incarnation; remove it if"):
         next_incarnation(str(tmp_path))
+    (tmp_path / "incarnation").write_text(f"{2**63 - 1}\n")
+    with pytest.raises(Misuse, match="would be too large"):
+        next_incarnation(str(tmp_path))
+
+
+def warned(root: Path) -> tuple[list[str], MemoryTrace]:
+    warnings: list[str] = []
+    sink = MemorySink()
+    ingest(root, sink, "nodes", warn=warnings.append)
+    return warnings, sink.trace
+
+
+def test_a_log_that_is_missing_makes_nobody_a_liar(tmp_path: Path) -> None:
+    """b's segments were not collected: what it said is unknown, not invented."""
+    a_story(tmp_path, [("d", "a", 7, 1, 20), ("d", "b", 7, 1, 21)])
+    shutil.rmtree(tmp_path / "b")
+    warnings, trace = warned(tmp_path)
+    assert warnings == ["no segments of b (7), whom others met: collect them, or much is unknown"]
+    assert trace.processes.fate == ["alive", "unknown", "alive"]
+    report = check(trace)
+    assert report.verdicts["no_creation"].value == "unknown"
+    assert report.value() == "unknown"
+
+    stranger = tmp_path / "stranger"
+    a_story(stranger, [("d", "a", 7, 1, 20), ("d", "b", 7, 1, 21), ("d", "zoe", 7, 1, 22)])
+    assert warned(stranger)[0] == []
+    assert judged(stranger)[0].verdicts["no_creation"].value == "violated", "nobody knows zoe"
+
+
+def test_damage_is_told_and_never_taken_for_a_verdict(tmp_path: Path) -> None:
+    """c only listens: events that its log lacks in the middle would look like a broken order."""
+    said: list[Event] = [("s", number, number, ("c",)) for number in range(1, 101)]
+    heard: list[Event] = [("d", "a", 7, number, number) for number in range(1, 101)]
+    written(tmp_path, "a", [*met("c"), *said, *END])
+    paths = written(tmp_path, "c", [*met("a"), *heard, *END], bytes_max=1024)
+    assert len(paths) > 1
+    assert warned(tmp_path)[0] == []
+    whole = paths[0].read_bytes()
+    paths[0].write_bytes(whole[:500] + bytes([whole[500] ^ 1]) + whole[501:])
+    with pytest.raises(Misuse, match=f"{paths[0]} is damaged, and more follows it"):
+        judged(tmp_path)
+    paths[0].write_bytes(whole)
+    last = paths[-1].read_bytes()
+    paths[-1].write_bytes(last[:-3])
+    warnings, trace = warned(tmp_path)
+    assert [warning.partition(": its last ")[0] for warning in warnings] == [str(paths[-1])]
+    assert trace.processes.fate == ["alive", "crashed"]
+    assert check(trace).value() == "kept"
+
+
+def test_segments_may_lie_anywhere_but_once(tmp_path: Path) -> None:
+    events: list[Event] = [("s", number, number, ("b",)) for number in range(1, 101)]
+    first, *others = written(tmp_path, "a", events, bytes_max=1024)
+    (tmp_path / "archive").mkdir()
+    shutil.move(first, tmp_path / "archive")
+    assert len(judged(tmp_path)[1].messages) == 100
+    shutil.copy(others[0], tmp_path / "archive")
+    with pytest.raises(Misuse, match="is a copy of"):
+        judged(tmp_path)
+
+
+def test_a_start_that_came_to_nothing_is_nobodys_eviction(tmp_path: Path) -> None:
+    a_story(tmp_path, [("d", "a", 7, 1, 20), ("d", "b", 7, 1, 21)])
+    failed: list[Event] = [("e", 99, "isolated", False)]
+    written(tmp_path, "c", failed, incarnation=8)
+    report, trace = judged(tmp_path)
+    assert trace.processes.fate == ["alive", "alive", "alive"]
+    assert not complaints(report)
+    assert "causal" in {verdict.property for verdict in report.required_verdicts()}
+
+
+def test_a_writer_that_failed_writes_no_more(tmp_path: Path) -> None:
+    """What it wrote before can be read; what would follow a torn record could not."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    origin = Origin("a", 7, "hybrid_multicast_sps", "test", GROUP, False, 1, 1, "0")
+    writer = SegmentWriter(tmp_path, origin, 2**20)
+    number = 0
+
+    def write_on() -> None:
+        nonlocal number
+        while True:
+            number += 1
+            writer.add(("s", number, number, ("b",)))
+            writer.write()
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    try:
+        with pytest.raises(Misuse, match=r"cannot write .*: File too large"):
+            write_on()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with pytest.raises(Misuse, match="cannot write"):
+        writer.write()
+    writer.close()
+    (path,) = find_segments(tmp_path)
+    assert path.stat().st_size == 1024
+    assert [event[1] for event in read_segment(path)[1]] == list(range(1, number))
+
+
+def test_a_segment_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, "a", END, version=2)
+    with pytest.raises(Misuse, match="is of version 2; this aforesaid reads 1"):
+        judged(tmp_path)

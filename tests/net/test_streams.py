@@ -171,10 +171,10 @@ def test_a_changing_group_whose_streams_break(tmp_path: Path) -> None:
 
 def test_a_member_that_takes_nothing_makes_its_neighbour_wait() -> None:
     async def main() -> None:
-        queues = {"in_messages": 20, "link_bytes": 100_000}
-        founder = Node(Config.of({"name": "founder", **PRC, "queues": queues}))
+        sizes = {"queues": {"in_messages": 20, "link_bytes": 100_000}, "payload_bytes_max": 10_000}
+        founder = Node(Config.of({"name": "founder", **PRC, **sizes}))
         async with founder:
-            late = Config.of({"name": "late", **PRC, "queues": queues, "contact": str(founder.address)})
+            late = Config.of({"name": "late", **PRC, **sizes, "contact": str(founder.address)})
             async with Node(late) as node:
                 said = 0
 

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from net_stage import PATIENCE_S, free_addresses
+from net_stage import free_addresses
 from node_process import NodeProcess, write_toml
 
 from aforesaid.security.keyfiles import write_cluster_key
@@ -45,6 +45,17 @@ async def storm(root: Path, names: list[str], seconds: float, weather: Weather, 
     """Everyone talks; partitions, halts, and in the middle kill -9 of the last one; what fired."""
     relay = LossyRelay(weather, seed)
     nodes = await relayed(relay, names, root)
+    try:
+        await _weathered(relay, nodes, names, seconds, seed)
+    finally:
+        await asyncio.gather(*(node.destroy() for node in nodes.values()))
+        relay.close()
+    return relay.did
+
+
+async def _weathered(
+    relay: LossyRelay, nodes: dict[str, NodeProcess], names: list[str], seconds: float, seed: int
+) -> None:
     quiet, chance = asyncio.Event(), random.Random(seed)
     talks = [
         asyncio.create_task(_talk(node, names, number, quiet)) for number, node in enumerate(nodes.values())
@@ -73,12 +84,9 @@ async def storm(root: Path, names: list[str], seconds: float, weather: Weather, 
     await asyncio.gather(*talks)
     survivors = [nodes[name] for name in names[:-1]]
     for node in survivors:
-        await _drained(node)
+        await node.emptied()
         assert (await node.ask(peers=True))[names[-1]] == "evicted"
     assert set(await asyncio.gather(*(node.end() for node in survivors))) == {0}
-    await victim.end()
-    relay.close()
-    return relay.did
 
 
 async def _talk(node: NodeProcess, names: list[str], seed: int, quiet: asyncio.Event) -> None:
@@ -89,13 +97,3 @@ async def _talk(node: NodeProcess, names: list[str], seed: int, quiet: asyncio.E
         number += 1
         node.say(to=chance.sample(others, chance.randint(1, len(others))), payload=f"{me} {number}")
         await asyncio.sleep(chance.expovariate(PER_SECOND))
-
-
-async def _drained(node: NodeProcess) -> None:
-    gauges: dict[str, int] = {}
-    for _ in range(round(PATIENCE_S / 0.05)):
-        gauges = await node.ask(gauges=True)
-        if not any(gauges.values()):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{node.config.stem} still holds {gauges}")

@@ -207,6 +207,7 @@ for panel, commands in (
             commands_node.cluster,
             commands_node.why,
             commands_node.evict,
+            commands_node.rekey,
             commands_node.ingest,
         ),
     ),

@@ -7,10 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from aforesaid.cli import show
+from aforesaid.cli.node import stopping_signals
+from aforesaid.cli.streams import CHUNK_BYTES, STDIN, WRITE_BYTES, fill_standard_streams
 from aforesaid.core import Misuse
 from aforesaid.node import Config
 
@@ -20,24 +23,30 @@ STOP_S = 10.0
 
 def run_cluster(count: int, directory: Path, algorithm: str, transport: str) -> None:
     """Start the nodes, pass lines between them and the terminal, and stop them in the end."""
+    fill_standard_streams()
     configs = write_configs(count, directory, algorithm, transport)
-    nodes = {name: _start(path) for name, path in configs.items()}
+    for number in stopping_signals():
+        signal.signal(number, signal.default_int_handler)
+    members: list[Member] = []
     try:
+        members += (Member(name, path) for name, path in configs.items())
         _introduce(configs)
-        _converse(nodes)
+        _converse(members)
     except KeyboardInterrupt:
-        pass
+        show.out.print("stopping, once everyone has what was said; Ctrl-C again: at once")
     finally:
-        _stop(list(nodes.values()))
-    segments = directory / "*" / "segments"
-    show.out.print(f"stopped; judge what they did: aforesaid ingest {directory} --out traces   ({segments})")
+        _stop(members)
+    show.out.print(f"stopped; judge what they did: aforesaid ingest {directory} --out traces", markup=False)
 
 
 def write_configs(count: int, directory: Path, algorithm: str, transport: str) -> dict[str, Path]:
     """A configuration for each node; a changing group is joined through the first one."""
     names = [f"p{number}" for number in range(count)]
     addresses = dict(zip(names, _free_addresses(count, transport), strict=True))
-    paths = {}
+    paths = {name: directory / f"{name}.toml" for name in names}
+    for path in paths.values():
+        if path.exists():
+            raise Misuse(f"{path} exists; choose another --directory, or remove {directory}")
     for name in names:
         facts: dict[str, Any] = {
             "name": name,
@@ -51,11 +60,11 @@ def write_configs(count: int, directory: Path, algorithm: str, transport: str) -
         else:
             facts["peers"] = {peer: at for peer, at in addresses.items() if peer != name}
         Config.of(facts)
-        paths[name] = directory / f"{name}.toml"
-        if paths[name].exists():
-            raise Misuse(f"{paths[name]} exists; choose another directory")
-        directory.mkdir(parents=True, exist_ok=True)
-        paths[name].write_text(toml_of(facts))
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            paths[name].write_text(toml_of(facts))
+        except OSError as error:
+            raise Misuse(f"cannot write {paths[name]}: {error.strerror}") from error
     return paths
 
 
@@ -81,68 +90,127 @@ def _free_addresses(count: int, transport: str) -> list[str]:
             each.close()
 
 
-def _start(config: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "aforesaid.cli", "node", "--config", str(config)]
-    # In a session of its own: Ctrl-C is for this process, which then stops them in order.
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+class Member:
+    """A node's process, and what is on the way to it and from it."""
+
+    def __init__(self, name: str, config: Path) -> None:
+        self.name = name
+        command = [sys.executable, "-m", "aforesaid.cli", "node", "--config", str(config)]
+        # In a session of its own: Ctrl-C is for this process, which then stops them in order.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+        )
+        self.waiting = b""
+        """Lines for it that its input has not taken."""
+        self._part = b""
+        self.ended = False
+
+    @property
+    def input(self) -> int:
+        return self.process.stdin.fileno() if self.process.stdin else -1
+
+    @property
+    def output(self) -> int:
+        return self.process.stdout.fileno() if self.process.stdout else -1
+
+    def feed(self) -> None:
+        try:
+            self.waiting = self.waiting[os.write(self.input, self.waiting[:WRITE_BYTES]) :]
+        except BrokenPipeError:
+            self.waiting = b""
+
+    def show(self) -> None:
+        """What it says; nothing: it has ended."""
+        data = os.read(self.output, CHUNK_BYTES)
+        *lines, self._part = (self._part + data).split(b"\n")
+        for line in lines:
+            show.out.print(f"{self.name}: {line.decode(errors='replace')}", markup=False)
+        if not data:
+            self.ended, self.waiting = True, b""
 
 
 def _introduce(configs: dict[str, Path]) -> None:
-    show.out.print(f"{len(configs)} nodes, each with its configuration, trace and control socket:")
+    lines = [f"{len(configs)} nodes, each with its configuration, trace and control socket:"]
     for name, path in configs.items():
         listen = Config.from_file(path).listen
-        show.out.print(f"  {name}  {listen}  {path}   ask it: aforesaid why {path.with_suffix('')}")
-    show.out.print('Say something to everyone: "p0 hello", or to some: "p0>p1,p2 hello". Ctrl-C stops.')
+        lines.append(f"  {name}  {listen}  {path}   ask it: aforesaid why {path.with_suffix('')}")
+    lines.append('Say something to everyone: "p0 hello", or to some: "p0>p1,p2 hello". Ctrl-C stops.')
+    show.out.print("\n".join(lines), markup=False)
 
 
-def _converse(nodes: "dict[str, subprocess.Popen[str]]") -> None:
-    """Lines of the terminal to the nodes, lines of the nodes to the terminal."""
-    named = {node.stdout.fileno(): name for name, node in nodes.items() if node.stdout is not None}
-    sources = [*named, sys.stdin.fileno()]
-    parts: dict[int, str] = dict.fromkeys(named, "")
-    while named:
-        for source in select.select(sources, [], [])[0]:
-            if source == sys.stdin.fileno():
-                line = sys.stdin.readline()
-                if not line:
-                    sources.remove(source)
-                _speak(nodes, line.strip())
-                continue
-            data = os.read(source, 65536).decode(errors="replace")
-            if not data:
-                sources.remove(source)
-                show.out.print(f"{named.pop(source)} has ended")
-                continue
-            *lines, parts[source] = (parts[source] + data).split("\n")
+def _converse(members: list[Member]) -> None:
+    """Lines of the terminal to the nodes, lines of the nodes to the terminal, until all have ended."""
+    listening, part = True, b""
+    while living := [member for member in members if not member.ended]:
+        # Nobody waits here for a node that waits for us: each gets what it takes.
+        taking = listening and not any(member.waiting for member in living)
+        heard = _exchange(living, [STDIN] if taking else [])
+        if STDIN in heard:
+            data = os.read(STDIN, CHUNK_BYTES)
+            *lines, part = (part + data).split(b"\n") if data else (part, b"")
             for line in lines:
-                show.out.print(f"{named[source]}: {line}", markup=False)
+                _speak(members, line.decode(errors="replace").strip())
+            listening = bool(data)
+        for member in living:
+            if member.ended:
+                show.out.print(f"{member.name} has ended")
 
 
-def _speak(nodes: "dict[str, subprocess.Popen[str]]", line: str) -> None:
+def _exchange(living: list[Member], others: list[int], timeout_s: float | None = None) -> list[int]:
+    """One turn: what can be read is shown, what can be written is; which of the others can be read."""
+    outputs = {member.output: member for member in living}
+    inputs = {member.input: member for member in living if member.waiting}
+    readable, writable, _ = select.select([*outputs, *others], inputs, [], timeout_s)
+    for number in writable:
+        inputs[number].feed()
+    for number in readable:
+        if number in outputs:
+            outputs[number].show()
+    return readable
+
+
+def _speak(members: list[Member], line: str) -> None:
     head, _, text = line.partition(" ")
     name, _, targets = head.partition(">")
-    if not text:
+    if not line:
         return
-    node = nodes.get(name)
-    if node is None or node.stdin is None or node.poll() is not None:
-        show.out.print(f"no node {name}; there are: {', '.join(nodes)}", markup=False)
+    if not text:
+        show.out.print(f'"{line}": to have p0 say hello, type "p0 hello"', markup=False)
+        return
+    named = {member.name: member for member in members if not member.ended}
+    if name not in named:
+        show.out.print(f"no node {name}; there are: {', '.join(named)}", markup=False)
         return
     request: dict[str, Any] = {"payload": text}
     if targets:
         request["to"] = targets.split(",")
-    node.stdin.write(json.dumps(request) + "\n")
-    node.stdin.flush()
+    named[name].waiting += json.dumps(request).encode() + b"\n"
 
 
-def _stop(nodes: "list[subprocess.Popen[str]]") -> None:
-    for node in nodes:
-        if node.poll() is None:
-            node.send_signal(signal.SIGTERM)
-    for node in nodes:
-        try:
-            node.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            node.kill()
-            node.wait()
+def _stop(members: list[Member]) -> None:
+    """In order; interrupted, at once."""
+    until = time.monotonic() + STOP_S
+    try:
+        _signal(members)
+        _until_ended(members, until)
+    except KeyboardInterrupt:
+        _signal(members)
+        _until_ended(members, until)
+    finally:
+        for member in members:
+            member.process.kill()
+            member.process.wait()
+
+
+def _signal(members: list[Member]) -> None:
+    for member in members:
+        if member.process.poll() is None:
+            member.process.send_signal(signal.SIGTERM)
+
+
+def _until_ended(members: list[Member], until: float) -> None:
+    while living := [member for member in members if not member.ended]:
+        left = until - time.monotonic()
+        if left < 0:
+            return
+        _exchange(living, [], left)

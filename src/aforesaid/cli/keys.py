@@ -73,17 +73,18 @@ def cluster(
 ) -> None:
     """Make a cluster key: the same file for every node.
 
-    To replace a key without stopping: have every node accept the new one, then use it, then drop the old one.
+    To replace a key: have every node accept the new one, then use it, then drop the old one.
+    docs/security.md says how.
 
     [dim]aforesaid keys cluster cluster.key[/dim]
     """
     from aforesaid.security.keyfiles import write_cluster_key
 
     key = write_cluster_key(file)
-    show.out.print(f"wrote {file}: cluster key {key.id.hex()}, for members only")
+    show.out.print(f"wrote {file}: cluster key {key.id.hex()}, for members only", markup=False)
 
 
 def _tell(paths: list[Path]) -> None:
     for path in paths:
         note = "secret" if path.suffix == ".key" else "not secret"
-        show.out.print(f"wrote {path} ({note})")
+        show.out.print(f"wrote {path} ({note})", markup=False)

@@ -1,27 +1,25 @@
 """`aforesaid node` and `aforesaid why`: a node on standard input and output, and questions to a live one."""
 
 import asyncio
-import json
-import os
 import signal
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 from aforesaid.cli import show
+from aforesaid.cli.streams import StandardOutput, fill_standard_streams, standard_input
 from aforesaid.node import Config, Node
 from aforesaid.node.control import ask
 from aforesaid.node.lines import converse
 from aforesaid.node.logs import to_stderr
 
-LINE_OVERHEAD_BYTES = 64 * 1024
 
-
-def run_node(path: Path, log: str) -> None:
+def run_node(path: Path, log: str) -> int:
+    """Until it is told to stop; the exit code."""
+    fill_standard_streams()
     config = Config.from_file(path)
     to_stderr(log)
-    _run(_serve(config))
+    return _run(_serve(config))
 
 
 def explain(directory: Path, message: str | None, as_json: bool) -> None:
@@ -37,48 +35,58 @@ def explain(directory: Path, message: str | None, as_json: bool) -> None:
     if as_json:
         show.print_json(sentences)
     else:
-        show.out.print("\n".join(sentences))
+        show.out.print("\n".join(sentences), markup=False)
 
 
 def evict(directory: Path, peer: str) -> None:
     ask(str(directory), {"evict": peer})
-    show.out.print(f"{peer} is evicted")
+    show.out.print(f"{peer} is evicted", markup=False)
 
 
-async def _serve(config: Config) -> None:
-    async with Node(config) as node:
-        stop = asyncio.current_task()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.cancel if stop else _nothing)
-        try:
-            await converse(node, await _standard_input(config.payload_bytes_max), _write)
-        except asyncio.CancelledError:
-            # Asked to stop: that is an end in order, so the node lingers and says goodbye.
-            if stop is not None:
-                stop.uncancel()
-
-
-def _nothing() -> None: ...
-
-
-async def _standard_input(payload_bytes_max: int) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=2 * payload_bytes_max + LINE_OVERHEAD_BYTES)
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(sys.stdin.fileno()), "rb", 0)
+def rekey(directory: Path, key: Path, accept: list[Path]) -> None:
+    # The node may have been started elsewhere.
+    ask(str(directory), {"rekey": [str(path.resolve()) for path in (key, *accept)]})
+    accepted = f", and accepts {', '.join(map(str, accept))}" if accept else ""
+    show.out.print(
+        f"the node of {directory} uses {key}{accepted}; say so in its configuration, too", markup=False
     )
-    return reader
 
 
-def _write(line: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+async def _serve(config: Config) -> int:
+    """Run it to its end; the exit code."""
+    me, stop = asyncio.current_task(), asyncio.Event()
+    asked: list[int] = []
+
+    def ask_to_stop(number: int) -> None:
+        """In order; asked again, or before it has begun, at once."""
+        if (asked or node is None) and me is not None:
+            me.cancel()
+        asked.append(number)
+        stop.set()
+
+    node: Node | None = None
+    for number in stopping_signals():
+        asyncio.get_running_loop().add_signal_handler(number, ask_to_stop, number)
+    try:
+        async with Node(config) as node:
+            await converse(node, standard_input(), StandardOutput().write, stop)
+    except asyncio.CancelledError:
+        if not asked:
+            raise
+        return 128 + asked[-1]
+    return 0
 
 
-def _run(main: Coroutine[Any, Any, None]) -> None:
+def stopping_signals() -> list[signal.Signals]:
+    """Whoever runs it under nohup wants it to outlive the terminal."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
+
+
+def _run(main: Coroutine[Any, Any, int]) -> int:
     """On uvloop where it is installed."""
     try:
         import uvloop
     except ModuleNotFoundError:
-        asyncio.run(main)
-    else:
-        uvloop.run(main)
+        return asyncio.run(main)
+    return uvloop.run(main)

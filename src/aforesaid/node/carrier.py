@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from aforesaid.core import Nanoseconds, Process
+from aforesaid.node.config import Config
 from aforesaid.transport import Address
 
 
@@ -28,6 +29,9 @@ class Above(Protocol):
 
     def said_bye(self, peer: Process) -> None:
         """A peer has left for good."""
+
+    def is_member(self) -> bool:
+        """False for a newcomer to a changing group that was not let in yet."""
 
     def neighbours(self) -> set[Process]:
         """To whom this process has links in the overlay of a changing group."""
@@ -58,11 +62,11 @@ class Carrier(Protocol):
     def beat(self, now: Nanoseconds) -> None:
         """Called every so often: say to idle peers that we are here, and notice who is silent."""
 
-    async def call(self, address: Address) -> Process:
-        """Call whoever is at an address; its name. For changing groups."""
+    async def call(self, *addresses: Address) -> Process:
+        """Call whoever is at one of these, in this order; its name. For changing groups."""
 
     def members(self) -> list[Address]:
-        """Where other members of a changing group were last known to be."""
+        """Where other members of a changing group may be, the likeliest first."""
 
     def heard_ns(self, peer: Process) -> Nanoseconds | None:
         """When the peer was last heard, by the monotonic clock; None: never."""
@@ -79,6 +83,9 @@ class Carrier(Protocol):
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
+
+    async def rekey(self, config: Config) -> None:
+        """Use the keys of this configuration from here on."""
 
     def bye(self) -> None:
         """Tell everyone that this node leaves."""

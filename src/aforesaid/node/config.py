@@ -2,15 +2,16 @@
 
 import re
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from aforesaid.core import Misuse, Process
 from aforesaid.protocols.algorithm import FIXED_GROUP, RELIABLE_LINKS
-from aforesaid.protocols.catalog import Algorithm, algorithm
+from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.transport.address import Address
 
 NODE_ALGORITHMS = ("hybrid_multicast", "hybrid_multicast_sps", "waiting", "prc_spray")
@@ -122,17 +123,25 @@ class Config(Part, frozen=True):
             raise Misuse(f"peers: {self.name} is this node itself")
         entry = self._entry()
         self._membership(entry)
-        self._addresses()
+        if self.security.accept_cluster_keys and not self.security.cluster_key:
+            raise Misuse("security.accept_cluster_keys: they go with the cluster_key that is used")
         if self.security.cluster_key and self.security.certificates:
             raise Misuse("security: either cluster_key or certificates, not both")
         if self.security.certificates and self.transport == "udp":
             raise Misuse(
                 'security.certificates: they secure streams; say transport = "tcp", or use cluster_key'
             )
-        if not self.secured and not all(address.loopback for address in self.addresses):
+        if self.transport == "tcp" and self.queues.link_bytes <= self.payload_bytes_max:
             raise Misuse(
-                f"this is no loopback address and nothing is secured: set security, or {FEARSOME} = true"
+                f"queues.link_bytes: {self.queues.link_bytes} hold no message of payload_bytes_max "
+                f"({self.payload_bytes_max}) bytes"
             )
+        for key, address in self._addresses().items():
+            if not self.secured and not address.loopback:
+                raise Misuse(
+                    f"{key}: {address} is no loopback address and nothing is secured: "
+                    f"set security, or {FEARSOME} = true"
+                )
 
     @property
     def secured(self) -> bool:
@@ -144,17 +153,11 @@ class Config(Part, frozen=True):
     def group(self) -> tuple[Process, ...]:
         return tuple(sorted((self.name, *self.peers)))
 
-    @property
-    def addresses(self) -> list[Address]:
-        texts = [self.listen, *self.peers.values(), *filter(None, (self.advertise, self.contact))]
-        return [Address.parse(text) for text in texts]
-
     def _entry(self) -> Algorithm:
         if self.algorithm not in NODE_ALGORITHMS:
-            algorithm(self.algorithm)
-            raise Misuse(
-                f"algorithm: {self.algorithm} runs in the simulator only; nodes run: {_or(NODE_ALGORITHMS)}"
-            )
+            known = self.algorithm in CATALOG
+            fault = "runs in the simulator only" if known else "is no algorithm"
+            raise Misuse(f"algorithm: {self.algorithm} {fault}; nodes run: {', '.join(NODE_ALGORITHMS)}")
         entry = algorithm(self.algorithm)
         entry.validate(self.options)
         # Perfect links make a lossy transport reliable, but restore no order: that takes a stream.
@@ -170,15 +173,21 @@ class Config(Part, frozen=True):
         if FIXED_GROUP not in entry.needs and self.peers:
             raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
 
-    def _addresses(self) -> None:
-        named = {"listen": self.listen, "advertise": self.advertise, "contact": self.contact}
-        named |= {f"peers.{name}": text for name, text in self.peers.items()}
-        for key, text in named.items():
+    def _addresses(self) -> dict[str, Address]:
+        """By the key that says them."""
+        texts = {"listen": self.listen, "advertise": self.advertise, "contact": self.contact}
+        texts |= {f"peers.{name}": text for name, text in self.peers.items()}
+        found: dict[str, Address] = {}
+        for key, text in texts.items():
             if text is not None:
                 try:
-                    Address.parse(text)
+                    found[key] = Address.parse(text)
                 except Misuse as error:
                     raise Misuse(f"{key}: {error}") from error
+        for key, address in found.items():
+            if key.startswith("peers.") and address == found["listen"]:
+                raise Misuse(f"{key}: {address} is where this node itself listens")
+        return found
 
     def _at(self, root: Path) -> "Config":
         def at(path: str | None) -> str | None:
@@ -198,18 +207,30 @@ def needs_links(entry: Algorithm) -> bool:
     return RELIABLE_LINKS in entry.needs and not entry.linked
 
 
-def _or(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
-
-
 def _worded(error: msgspec.ValidationError, data: dict[str, Any]) -> str:
     """msgspec's message in the file's words: the key first."""
     text, _, path = str(error).partition(" - at `$")
     keys = path.rstrip("`").lstrip(".")
+    if keys.endswith("[...]"):
+        keys = _culprit(keys.removesuffix("[...]"), data)
     where = f"{keys}: " if keys else ""
     if text.startswith("Object contains unknown field"):
-        tables: dict[str, type[Part]] = {"": Config, "queues": Queues, "security": Security}
-        known = ", ".join(tables[keys].__struct_fields__) if keys in tables else ""
-        return f"{where}unknown key {text.rsplit(' ', 1)[-1]}; known keys: {known}"
-    text = text.replace("Object missing required field", "missing key")
+        return where + _unknown_key(text.rsplit(" ", 1)[-1].strip("`"), keys)
+    text = text.replace("Object missing required field", "missing key").replace("`object`", "a table")
+    if text.startswith("Invalid enum value"):
+        text += f"; there are: {', '.join(get_args(get_type_hints(Config)[keys]))}"
     return f"{where}{text[0].lower()}{text[1:]}"
+
+
+def _unknown_key(key: str, table: str) -> str:
+    tables: dict[str, type[Part]] = {"": Config, "queues": Queues, "security": Security}
+    known = tables[table].__struct_fields__
+    meant = "".join(f", did you mean {each}?" for each in get_close_matches(key, known, 1))
+    return f"unknown key `{key}`{meant or ';'} known keys: {', '.join(known)}"
+
+
+def _culprit(table: str, data: dict[str, Any]) -> str:
+    """The key in a table of texts whose value is none."""
+    values = data.get(table, {})
+    wrong = [key for key in values if not isinstance(values[key], str)] if isinstance(values, dict) else []
+    return ".".join([table, *wrong[:1]])

@@ -1,7 +1,7 @@
 """The control socket of a live node: a Unix socket in its directory, for its own user only.
 
 One JSON object per line each way. Requests: {"why": "alice#5"}, {"peers": true}, {"gauges": true},
-{"evict": "bob"}. The answer has the request's key, or {"error": ...}.
+{"evict": "bob"}, {"rekey": ["new.key", "old.key"]}. The answer has the request's key, or {"error": ...}.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import Misuse
+from aforesaid.node.claim import Claim
 
 if TYPE_CHECKING:
     from aforesaid.node.node import Node
@@ -29,9 +30,18 @@ class Control:
     def __init__(self, node: "Node", directory: str) -> None:
         self._node = node
         self._path = _path(directory)
+        self._directory = directory
         self._talks: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
+        self._claim = Claim(self._directory)
+        try:
+            await self._listen()
+        except BaseException:
+            self._claim.release()
+            raise
+
+    async def _listen(self) -> None:
         try:
             self._path.unlink(missing_ok=True)
             # Created for its owner only: whoever may connect may evict.
@@ -41,7 +51,7 @@ class Control:
             finally:
                 os.umask(mask)
         except OSError as error:
-            raise Misuse(f"cannot make {self._path}: {error.strerror}") from error
+            raise Misuse(f"cannot make {self._path}: {error.strerror or error}") from error
 
     async def close(self) -> None:
         self._server.close()
@@ -49,6 +59,7 @@ class Control:
         for talk in self._talks:
             talk.cancel()
         await asyncio.gather(*self._talks, return_exceptions=True)
+        self._claim.release()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()
@@ -57,7 +68,7 @@ class Control:
         self._talks.add(talk)
         try:
             while line := await reader.readline():
-                writer.write(json.dumps(_answer(self._node, line)).encode() + b"\n")
+                writer.write(json.dumps(await _answer(self._node, line)).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError, asyncio.CancelledError):
             pass  # It hung up, or sent a line that has no end, or the node closes.
@@ -88,7 +99,7 @@ def ask(directory: str, request: dict[str, Any]) -> Any:
     return answer[key]
 
 
-def _answer(node: "Node", line: bytes) -> dict[str, Any]:
+async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(line)
         match request:
@@ -101,15 +112,21 @@ def _answer(node: "Node", line: bytes) -> dict[str, Any]:
             case {"evict": str(peer)}:
                 node.evict(peer)
                 return {"evict": peer}
-        raise Misuse('a request is {"why": "alice#5"}, {"peers": true}, {"gauges": true} or {"evict": "bob"}')
-    except (Misuse, json.JSONDecodeError, UnicodeDecodeError) as error:
+            case {"rekey": [str(key), *accept]} if all(isinstance(path, str) for path in accept):
+                await node.rekey(key, accept)
+                return {"rekey": key}
+        raise Misuse(
+            'a request is {"why": "alice#5"}, {"peers": true}, {"gauges": true}, {"evict": "bob"} '
+            'or {"rekey": ["new.key", "old.key"]}'
+        )
+    except (Misuse, ValueError, RecursionError) as error:  # Text that is no JSON is a ValueError.
         return {"error": str(error)}
 
 
 def _path(directory: str) -> Path:
     path = Path(directory) / SOCKET
-    if len(str(path)) > PATH_BYTES_MAX:
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
         path = Path(os.path.relpath(path))
-    if len(str(path)) > PATH_BYTES_MAX:
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
         raise Misuse(f"directory: the path of {path} is too long for a Unix socket; choose a shorter one")
     return path

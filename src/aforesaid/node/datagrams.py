@@ -63,9 +63,11 @@ class DatagramCarrier:
         self._body_max = self._size_max - seals.overhead
         self.refused = inlet.refused
         self.address = self._listen
+        self._socket: Datagrams | None = None
 
     async def start(self) -> None:
         self._socket = await Datagrams.open(self._listen, self._size_max, self._arrived)
+        self._send = self._socket.send
         self.address = self._socket.address
         for name, address in self._addresses.items():
             _, numeric = await address.resolve(socket.SOCK_DGRAM)
@@ -83,7 +85,7 @@ class DatagramCarrier:
             return
         encode_frame = self._inlet.codec.encode
         to.spoke = time.monotonic_ns()
-        seal, session, send, numeric = self._seals.seal, to.session, self._socket.send, to.numeric
+        seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
         for body in pack([encode_frame(frame) for frame in frames], self._body_max):
             send(seal(body, session), numeric)
 
@@ -94,7 +96,7 @@ class DatagramCarrier:
             elif now - peer.spoke >= self._heartbeat:
                 self._say(peer, b"", now)
 
-    async def call(self, address: Address) -> Process:
+    async def call(self, *addresses: Address) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
 
     def members(self) -> list[Address]:
@@ -124,6 +126,9 @@ class DatagramCarrier:
 
     def resume(self) -> None: ...
 
+    async def rekey(self, config: Config) -> None:
+        self._seals.rekey(config)
+
     def bye(self) -> None:
         now = time.monotonic_ns()
         for peer in self._peers.values():
@@ -131,17 +136,18 @@ class DatagramCarrier:
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
         if peer.session is not None:
             peer.spoke = now
-            self._socket.send(self._seals.seal(body, peer.session), peer.numeric)
+            self._send(self._seals.seal(body, peer.session), peer.numeric)
 
     def _greet(self, peer: Peer, now: Nanoseconds) -> None:
         if now - peer.greeted >= GREETINGS_APART:
             peer.greeted = peer.spoke = now
-            self._socket.send(self._seals.greet(), peer.numeric)
+            self._send(self._seals.greet(), peer.numeric)
 
     def _arrived(self, datagrams: list[bytes]) -> None:
         now = time.monotonic_ns()

@@ -15,6 +15,8 @@ _LABEL = re.compile(r"(?P<origin>.+?)(~(?P<incarnation>\d+))?#(?P<number>\d+)")
 def explain(host: "Host", message_id: MessageId | str) -> tuple[str, ...]:
     """What this node knows of a message, in sentences."""
     meant = parse(host, message_id) if isinstance(message_id, str) else message_id
+    if host.config.peers and meant.origin not in host.config.group:
+        raise Misuse(f"{meant.origin} is not in the group: {', '.join(host.config.group)}")
     if hasattr(host.machine, "explain"):
         sentences = host.machine.explain(meant)
     elif host.entry.linked:
@@ -36,7 +38,10 @@ def parse(host: "Host", label: str) -> MessageId:
         incarnation = host.incarnation
     else:
         incarnation = host.incarnations.get(origin, 0)
-    return MessageId(origin, incarnation, int(match["number"]))
+    number = int(match["number"])
+    if not number:
+        raise Misuse(f"{label}: messages are counted from 1")
+    return MessageId(origin, incarnation, number)
 
 
 def _silences(host: "Host", sentences: tuple[str, ...]) -> list[str]:
@@ -54,8 +59,6 @@ def _silences(host: "Host", sentences: tuple[str, ...]) -> list[str]:
 def _of_waiting(links: Any, meant: MessageId) -> tuple[str, ...]:
     """Waiting vector clocks over perfect links."""
     waiting = links.above
-    if meant.origin not in waiting.rank:
-        raise Misuse(f"{meant.origin} is not in the group: {', '.join(waiting.group)}")
     rank = waiting.rank[meant.origin]
     if meant.origin == waiting.me:
         if not 0 < meant.number <= waiting.sent:

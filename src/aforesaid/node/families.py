@@ -30,6 +30,17 @@ class Family:
     others go on. Empty: nothing may be, so the transport stops reading instead."""
     cumulative: Cumulative
     flight: Callable[[Any, Config, Callable[[], int]], Flight]
+    relays: bool = False
+    """Whether everyone passes on what others say."""
+
+    def under_way(self, config: Config) -> tuple[int, int]:
+        """The frames and bytes that may come in while the inbox is full, if all are configured alike."""
+        queues, peers = config.queues, len(config.peers)
+        windows = peers * (peers + 1) if self.relays else peers
+        return (
+            queues.in_messages + queues.out_messages * windows,
+            queues.in_bytes + (queues.out_bytes + config.payload_bytes_max) * windows,
+        )
 
 
 HYBRID = Family(
@@ -42,6 +53,7 @@ LINKS = Family(
     deferrable=(perfect.Data,),
     cumulative={},
     flight=lambda machine, config, _: LinksFlight(machine, config.queues),
+    relays=True,
 )
 FLOOD = Family(
     deferrable=(),

@@ -30,16 +30,15 @@ class Flight(ABC):
     def said(self, receipt: Receipt) -> None:
         """A message was said just now."""
 
-    @abstractmethod
-    def settle(self) -> bool:
-        """After the protocol has heard something: true if there is more room, perhaps."""
+    def settle(self) -> None:  # noqa: B027  (not everyone keeps accounts)
+        """The protocol has heard something: there may be more room."""
 
     @property
     @abstractmethod
     def held(self) -> int:
         """How many own messages are under way."""
 
-    def evicting(self, peer: Process) -> None:  # noqa: B027  (not everyone keeps accounts)
+    def evicting(self, peer: Process) -> None:  # noqa: B027
         """A peer will be evicted in a moment."""
 
     def close(self, error: Exception) -> None:  # noqa: B027
@@ -73,6 +72,7 @@ class HybridFlight(Window[Receipt]):
         super().__init__(queues)
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
+        self.closed: Exception | None = None
 
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.u.first:
@@ -80,24 +80,24 @@ class HybridFlight(Window[Receipt]):
             self._pending.append(receipt)
             self._bytes += receipt.size
 
-    def settle(self) -> bool:
+    def settle(self) -> None:
         pending, first = self._pending, self._machine.u.first
-        settled = False
         while pending and pending[0].id.number < first:
             receipt = pending.popleft()
             self._bytes -= receipt.size
             if self._watched:
                 self._watched.pop(receipt.id.number, None)
             receipt.has_become_stable()
-            settled = True
         if self._watched:
-            self._tell_watchers()
-        return settled
+            for number in [n for n, receipt in self._watched.items() if not self._waiting(receipt)]:
+                self._watched.pop(number).has_been_delivered()
 
     def watch(self, receipt: Receipt) -> None:
         """Someone waits for the delivery of this message."""
-        self._watched[receipt.id.number] = receipt
-        self._tell_watchers()
+        if not self._waiting(receipt):
+            receipt.has_been_delivered()
+        elif self.closed is None:
+            self._watched[receipt.id.number] = receipt
 
     def evicting(self, peer: Process) -> None:
         for receipt in self._pending:
@@ -105,12 +105,10 @@ class HybridFlight(Window[Receipt]):
                 receipt.lost |= {peer}
 
     def close(self, error: Exception) -> None:
+        self.settle()
+        self.closed = self.closed or error
         for receipt in self._pending:
             receipt.is_hopeless(error)
-
-    def _tell_watchers(self) -> None:
-        for number in [n for n, receipt in self._watched.items() if not self._waiting(receipt)]:
-            self._watched.pop(number).has_been_delivered()
 
     def _waiting(self, receipt: Receipt) -> Any:
         """The receivers that have not acknowledged it."""
@@ -132,12 +130,9 @@ class LinksFlight(Window[tuple[dict[Process, int], int]]):
         self._bytes += receipt.size
         self.settle()
 
-    def settle(self) -> bool:
-        settled = False
+    def settle(self) -> None:
         while self._pending and self._acknowledged(self._pending[0][0]):
             self._bytes -= self._pending.popleft()[1]
-            settled = True
-        return settled
 
     def _acknowledged(self, frames: dict[Process, int]) -> bool:
         unacked = self._links.unacked
@@ -164,6 +159,3 @@ class FloodFlight(Flight):
 
     def said(self, receipt: Receipt) -> None:
         """It is with the links."""
-
-    def settle(self) -> bool:
-        return self.room() > 0

@@ -14,6 +14,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from aforesaid.core import Busy, MessageId, Misbehaviour, Misuse, Nanoseconds, Process, Timer
@@ -69,18 +70,19 @@ class Host:
         """Set once this incarnation is a member of its group."""
         self.error: Exception | None = None
         self._family = family(config)
-        self.flight = self._family.flight(self.machine, config, self.carrier.buffered)
+        self.flight = self._family.flight(self.machine, config, self._towards_links)
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._expired)
         self._outbox = Outbox(self._family.cumulative)
-        queues = config.queues
-        # What all peers may have under way, if they are configured as this node is.
-        self._backlog = Backlog(queues.in_messages + queues.out_messages * len(config.peers), queues.in_bytes)
+        self._backlog = Backlog(*self._family.under_way(config))
         self._feeding = False
         self._paused = False
         self._flush_due = False
         self._flushing = False
-        self._senders: deque[asyncio.Future[None]] = deque()
+        self._unflushed = 0
+        """Bytes of payload that were said since the last flush."""
+        self._senders: deque[asyncio.Event] = deque()
+        """Whoever waits for room, each with the event that it may be its turn."""
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
         self._chance = random.Random()
@@ -109,13 +111,11 @@ class Host:
     async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
         """Say it once there is room; cancelled before that, nothing was said."""
         while True:
-            self.check()
             await self._wait_for_room()
-            self.check()
             try:
                 return self._say(targets, payload)
             except Busy:
-                continue
+                await asyncio.sleep(BUSY_S)
 
     def hand_over(self) -> None:
         """Let the neighbours in a changing group do without this node."""
@@ -124,7 +124,7 @@ class Host:
 
     def evict(self, peer: Process, how: str = "evicted") -> None:
         """The peer will not come back: nobody here waits for it any more."""
-        if peer in self.gone:
+        if peer in self.gone or self.error is not None:
             return
         self.end_turn()
         before = self.flight.held
@@ -142,7 +142,7 @@ class Host:
     def taken(self) -> None:
         """The application took, or acknowledged, a message."""
         if not self.inbox.full:
-            if self._backlog and not self._feeding:
+            if self._backlog.frames and not self._feeding:
                 self._feeding = True
                 self._loop.call_soon(self._feed_backlog)
             if self._paused:
@@ -155,6 +155,7 @@ class Host:
             self.error = error
             tell("failed", level="error", error=repr(error))
             self.inbox.close(error)
+            self.inside.set()
             self.end(error)
 
     def end(self, error: Exception) -> None:
@@ -163,10 +164,8 @@ class Host:
         self._timers.clear()
         self._backlog.clear()
         self.flight.close(error)
-        while self._senders:
-            sender = self._senders.popleft()
-            if not sender.done():
-                sender.set_result(None)
+        for turn in self._senders:
+            turn.set()
 
     def check(self) -> None:
         if self.error is not None:
@@ -202,12 +201,15 @@ class Host:
             while True:
                 if self.recorder is not None:
                     self.recorder.write()
+                self._unflushed = 0
                 for peer, box in self._outbox.take().items():
                     self.carrier.send(peer, box.frames)
                 if not self._outbox.count:
-                    return
+                    break
         finally:
             self._flushing = False
+        if self._senders:
+            self._wake_senders()
 
     # -------------------------------------------------------------------------------- for the carrier
 
@@ -216,7 +218,13 @@ class Host:
             return
         now = self.now()
         for message in messages:
-            if self.inbox.full and type(message) in self._family.deferrable:
+            if type(message) in TELLING:
+                # Even if the message itself has to wait: those who wait for the evicted must not.
+                for peer in message.gone:
+                    if peer != self.config.name:
+                        self.evict(peer, "told")
+            # Nor may it overtake what waits already: the protocol keeps only so much of what comes early.
+            if (self.inbox.full or self._backlog.frames) and type(message) in self._family.deferrable:
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
             else:
@@ -228,8 +236,7 @@ class Host:
     def end_turn(self) -> None:
         if self.error is not None:
             return
-        if self.flight.settle():
-            self._wake_senders()
+        self.flight.settle()
         if not self.inside.is_set() and getattr(self.machine, "inside", True):
             self.inside.set()
         self.flush()
@@ -253,6 +260,9 @@ class Host:
         if self.entry.linked:
             return  # It has ended its links, which is all that anyone needs to know.
         self.evict(peer, "left")
+
+    def is_member(self) -> bool:
+        return self.inside.is_set()
 
     def neighbours(self) -> set[Process]:
         return {peer for peer, _ in self.machine.links()} if self.entry.linked else set()
@@ -313,6 +323,7 @@ class Host:
             # Before what the call delivered: this message itself, if it is for this node too.
             audience = targets if self.entry.addressed else None
             self.recorder.insert(place, ("s", message_id.number, self.wall(), audience))
+        self._unflushed += len(payload)
         receipt = Receipt(message_id, len(payload))
         if self.gone:
             receipt.lost = frozenset(self.gone.keys() & targets)
@@ -320,17 +331,14 @@ class Host:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
         if self._outbox.count >= FLUSH_FRAMES:
-            self.flush()
+            self._flush_due = True
+            self._flush_if_due()
         elif not self._flush_due:
             self._flush_due = True
             self._loop.call_soon(self._flush_if_due)
         return receipt
 
     def _receive(self, source: Process, message: Any, now: Nanoseconds) -> None:
-        if type(message) in TELLING:
-            for peer in message.gone:
-                if peer != self.config.name:
-                    self.evict(peer, "told")
         if self.entry.linked:
             self._note_link(source, message)
         try:
@@ -357,41 +365,37 @@ class Host:
         self._feeding = False
         try:
             now = self.now()
-            while self._backlog and not self.inbox.full and self.error is None:
+            while self._backlog.frames and not self.inbox.full and self.error is None:
                 self._receive(*self._backlog.take(), now)
             self.end_turn()
         except Exception as error:
             self.fail(error)
 
     async def _wait_for_room(self) -> None:
-        """Returns when it is this sender's turn and there is room."""
+        """Returns when it is this sender's turn and there is room; nobody who came later goes first."""
+        self.check()
         if not self._senders and self.flight.room() > 0:
-            # The protocol itself is busy: it will tell when it has heard something.
-            await asyncio.sleep(BUSY_S)
             return
-        while True:
-            sender = self._loop.create_future()
-            self._senders.append(sender)
-            try:
-                await sender
-            except asyncio.CancelledError:
-                if sender in self._senders:
-                    self._senders.remove(sender)
-                else:
-                    # Woken and cancelled at once: the room is someone else's.
-                    self._wake_senders()
-                raise
-            self.check()
-            if self.flight.room() > 0:
-                return
+        turn = asyncio.Event()
+        self._senders.append(turn)
+        try:
+            while self.flight.room() <= 0 or self._senders[0] is not turn:
+                turn.clear()
+                await turn.wait()
+                self.check()
+        finally:
+            self._senders.remove(turn)
+            # There may be more room than for this one, or this one was cancelled.
+            if self._senders:
+                self._senders[0].set()
 
     def _wake_senders(self) -> None:
-        room = self.flight.room()
-        while self._senders and room > 0:
-            sender = self._senders.popleft()
-            if not sender.done():
-                sender.set_result(None)
-                room -= 1
+        for turn in islice(self._senders, max(0, self.flight.room())):
+            turn.set()
+
+    def _towards_links(self) -> int:
+        """Bytes that may wait towards one peer."""
+        return self.carrier.buffered() + self._unflushed
 
     def _owed(self, peer: Process) -> int:
         """How many own messages the peer has not acknowledged."""

@@ -70,32 +70,29 @@ class Backlog:
     def __init__(self, frames_max: int, bytes_max: int) -> None:
         self._frames_max = frames_max
         self._bytes_max = bytes_max
-        self._frames: deque[tuple[Process, Any]] = deque()
+        self.frames: deque[tuple[Process, Any]] = deque()
         self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._frames)
 
     def add(self, source: Process, frame: Any) -> bool:
         """False if there is no room."""
         size = _payload_size(frame)
-        if len(self._frames) >= self._frames_max or self._bytes + size > self._bytes_max:
+        if len(self.frames) >= self._frames_max or self._bytes + size > self._bytes_max:
             return False
-        self._frames.append((source, frame))
+        self.frames.append((source, frame))
         self._bytes += size
         return True
 
     def take(self) -> tuple[Process, Any]:
-        source, frame = self._frames.popleft()
+        source, frame = self.frames.popleft()
         self._bytes -= _payload_size(frame)
         return source, frame
 
     def forget(self, peer: Process) -> None:
-        self._frames = deque(item for item in self._frames if item[0] != peer)
-        self._bytes = sum(_payload_size(frame) for _, frame in self._frames)
+        self.frames = deque(item for item in self.frames if item[0] != peer)
+        self._bytes = sum(_payload_size(frame) for _, frame in self.frames)
 
     def clear(self) -> None:
-        self._frames.clear()
+        self.frames.clear()
         self._bytes = 0
 
 

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 
 from aforesaid.core import Misuse
+from aforesaid.node.claim import Claim
 
 _EPOCH_MS = 1_577_836_800_000
 _FILE = "incarnation"
+_MAX = 2**63 - 1
 
 
 def next_incarnation(directory: str | None, last: int = 0) -> int:
@@ -21,9 +23,13 @@ def next_incarnation(directory: str | None, last: int = 0) -> int:
     if directory is None:
         return new
     path = Path(directory) / _FILE
+    if not last:
+        # Another node's number is not to be touched, nor are its peers to hear of a second one.
+        Claim(directory).release()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         new = max(new, int(path.read_text()) + 1 if path.exists() else 0)
+        if new > _MAX:
+            raise ValueError(f"{new} would be too large")
         beside = path.with_suffix(".new")
         with beside.open("w") as file:
             file.write(f"{new}\n")
@@ -31,7 +37,8 @@ def next_incarnation(directory: str | None, last: int = 0) -> int:
             os.fsync(file.fileno())
         beside.replace(path)
     except ValueError as error:
-        raise Misuse(f"{path} holds no number: {error}") from error
+        advice = "remove it if the clock is right, which gives the next one"
+        raise Misuse(f"{path} holds no incarnation; {advice}: {str(error)[:100]}") from error
     except OSError as error:
         raise Misuse(f"cannot write {path}: {error.strerror}") from error
     return new

@@ -8,8 +8,11 @@ How a node ended, as far as its own log and the others' tell:
 - `alive`: it closed in order, when nobody owed it anything or said anything more. In a changing group, where
   nobody keeps accounts, when by the clocks nothing was said for a second;
 - `left`: it closed in order, but earlier than that;
-- `evicted`: the others were told, or decided, that it would not come back; or it found itself isolated;
-- `crashed`: its log has no end, and may lack its last events (`complete` is false).
+- `evicted`: the others were told, or decided, that it would not come back; or it found itself isolated; or
+  it left them before they had all that it had said;
+- `crashed`: its log has no end, and may lack its last events (`complete` is false);
+- `unknown`: others met it, or delivered what it said, but there is no log of it. So nothing is certain that
+  depends on it.
 The run is `drained` if every node that was there to the end had nothing under way when it closed.
 """
 
@@ -19,8 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Process
-from aforesaid.node.segments import Event, Origin, find_segments, read_segment
+from aforesaid.node.segments import Event, Origin, find_segments, read_segment, torn_bytes
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.trace import Run, Sink, Tracer
 
@@ -32,6 +37,9 @@ Key: TypeAlias = tuple[Process, int]
 
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then with the number of events done."""
+
+Warn: TypeAlias = Callable[[str], None]
+"""Called with what the reader of a trace should know: what is missing from it."""
 
 PROGRESS_EVENTS = 10_000
 
@@ -47,11 +55,19 @@ class Log:
     index: int = -1
     """Its row in the trace."""
     met: dict[Process, int] = field(default_factory=dict)
+    heard: set[Key] = field(default_factory=set)
+    """Whose messages it delivered."""
     gone: dict[Process, tuple[str, int]] = field(default_factory=dict)
     """Whom it lost, how, and how many messages it owed it; -1 if it said more afterwards."""
     said: int = 0
     last_said_ns: Nanoseconds = 0
     ended: tuple[Nanoseconds, str, bool] | None = None
+
+    @property
+    def took_part(self) -> bool:
+        """False if it was turned away, or could not even listen, before it had to do with anyone."""
+        began = self.said or self.heard or self.met
+        return bool(began) or self.ended is None or self.ended[1] != "isolated"
 
     def events(self) -> Iterator[Event]:
         for path in self.paths:
@@ -63,6 +79,8 @@ class Log:
                 case ("s", number, time, _):
                     self.said, self.last_said_ns = number, time
                     self.gone = {peer: (how, -1) for peer, (how, _) in self.gone.items()}
+                case ("d", origin, incarnation, _, _):
+                    self.heard.add((origin, incarnation))
                 case ("p", peer, incarnation):
                     self.met[peer] = incarnation
                 case ("x", peer, _, how, owed):
@@ -71,11 +89,14 @@ class Log:
                     self.ended = (time, how, drained)
 
 
-def ingest(path: Path, sink: Sink, run: str, progress: Progress | None = None) -> Run:
-    """Make one trace of all segments in a directory and below it."""
-    logs = _logs(path)
-    for log in logs.values():
+def ingest(
+    path: Path, sink: Sink, run: str, progress: Progress | None = None, warn: Warn | None = None
+) -> Run:
+    """Make one trace of all segments in a directory and below it; `warn` is told what is missing."""
+    found = _logs(path, warn or _ignore)
+    for log in found.values():
         log.look()
+    logs = _numbered(_that_took_part(found) | _absent(found, warn or _ignore))
     tracer = Tracer(sink)
     for log in logs.values():
         log.index = tracer.began(log.origin.name, log.dense, log.origin.began_ns, log.origin.joined)
@@ -99,17 +120,26 @@ def ingest(path: Path, sink: Sink, run: str, progress: Progress | None = None) -
     )
 
 
-def _logs(path: Path) -> dict[Key, Log]:
+def _logs(path: Path, warn: Warn) -> dict[Key, Log]:
     """Of each incarnation, its segments in order."""
     found: dict[Key, Log] = {}
+    torn: set[Path] = set()
     for segment in find_segments(path):
         origin, _ = read_segment(segment)
+        if unread := torn_bytes(segment):
+            torn.add(segment)
+            warn(f"{segment}: its last {unread} bytes are torn or damaged, and left out")
         if origin is None:
             continue  # Torn in its first record: nothing was said in it.
         log = found.setdefault((origin.name, origin.incarnation), Log(origin, []))
+        if origin.segment == len(log.paths):
+            raise Misuse(f"{segment} is a copy of {log.paths[-1]}; ingest one of them")
+        if origin.segment != len(log.paths) + 1:
+            raise Misuse(f"{segment} is segment {origin.segment}, but {len(log.paths) + 1} is missing")
+        if torn.intersection(log.paths):
+            # No kill does that: a segment is begun when the last one is whole.
+            raise Misuse(f"{log.paths[-1]} is damaged, and more follows it: events are missing")
         log.paths.append(segment)
-        if origin.segment != len(log.paths):
-            raise Misuse(f"{segment} is segment {origin.segment}, but {len(log.paths)} is missing")
         if (origin.algorithm, origin.cluster) != (log.origin.algorithm, log.origin.cluster):
             raise Misuse(f"{segment} is of another cluster or algorithm than the segments before it")
     if not found:
@@ -118,11 +148,45 @@ def _logs(path: Path) -> dict[Key, Log]:
     if len(clusters) > 1:
         told = ", ".join(f"{cluster} ({name})" for cluster, name in sorted(clusters))
         raise Misuse(f"{path} has segments of several clusters: {told}; ingest them one by one")
+    return found
+
+
+def _that_took_part(found: dict[Key, Log]) -> dict[Key, Log]:
+    """Starts that came to nothing are nobody's eviction; if there is nothing else, they are what happened."""
+    known = _known(found)
+    return {key: log for key, log in found.items() if log.took_part or key in known} or found
+
+
+def _known(found: dict[Key, Log]) -> set[Key]:
+    """Whom anyone met, or whose messages anyone delivered."""
+    return {key for log in found.values() for key in (*log.met.items(), *log.heard)}
+
+
+def _absent(found: dict[Key, Log], warn: Warn) -> dict[Key, Log]:
+    """Empty logs of those that others knew, where their own are not there."""
+    first = next(iter(found.values())).origin
+    linked = algorithm(first.algorithm).linked
+    members = {name for log in found.values() for name in log.origin.group}
+    absent = {}
+    for name, incarnation in sorted(_known(found) - found.keys()):
+        # In a fixed group, whoever is not of it was made up: the judge shall see that.
+        if linked or name in members:
+            warn(f"no segments of {name} ({incarnation}), whom others met: collect them, or much is unknown")
+            facts = {"name": name, "incarnation": incarnation, "joined": linked, "segment": 0}
+            absent[name, incarnation] = Log(msgspec.structs.replace(first, **facts), [])
+    return absent
+
+
+def _numbered(logs: dict[Key, Log]) -> dict[Key, Log]:
+    """In order, with their incarnations counted."""
     counts: dict[Process, int] = defaultdict(int)
-    for name, incarnation in sorted(found):
-        found[name, incarnation].dense = counts[name]
+    for name, incarnation in sorted(logs):
+        logs[name, incarnation].dense = counts[name]
         counts[name] += 1
-    return {key: found[key] for key in sorted(found)}
+    return {key: logs[key] for key in sorted(logs)}
+
+
+def _ignore(text: str) -> None: ...
 
 
 def _fate(key: Key, logs: dict[Key, Log]) -> str:
@@ -134,9 +198,9 @@ def _fate(key: Key, logs: dict[Key, Log]) -> str:
     # Who was told that someone is gone was not told how.
     evicted = "evicted" in hows or ("told" in hows and "left" not in hows)
     if log.ended is None:
-        return "evicted" if evicted else "crashed"
-    time, how, _ = log.ended
-    if how == "isolated" or evicted:
+        return "evicted" if evicted else "crashed" if log.paths else "unknown"
+    time, how, drained = log.ended
+    if how == "isolated" or evicted or (gone and not drained):
         return "evicted"
     if algorithm(log.origin.algorithm).linked:
         last = max(other.last_said_ns for other in logs.values())

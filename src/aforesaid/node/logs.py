@@ -15,6 +15,10 @@ logger.addHandler(logging.NullHandler())
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
+AGAIN_S = 10.0
+"""The same event is not written again before."""
+REMEMBERED_MAX = 1024
+
 
 def tell(event: str, level: str = "info", **fields: Any) -> None:
     """Something happened."""
@@ -36,10 +40,37 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class Seldom(logging.Filter):
+    """Passes the same event on once in a while only, then with how often it was held back.
+
+    What a peer does again and again, such as calling after it was restarted, must not fill a disk.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, tuple[float, int]] = {}
+        """When each was last passed on, and how often it came since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fields = getattr(record, "fields", {})
+        words = f"{record.getMessage()} {fields}"
+        last, since = self._told.get(words, (-AGAIN_S, 0))
+        if record.created - last < AGAIN_S:
+            self._told[words] = (last, since + 1)
+            return False
+        if len(self._told) >= REMEMBERED_MAX:
+            self._told.clear()
+        self._told[words] = (record.created, 0)
+        if since:
+            record.fields = {**fields, "held_back": since}
+        return True
+
+
 def to_stderr(level: str) -> None:
     """Write what is told, from this level on, as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(Seldom())
     logger.addHandler(handler)
     logger.setLevel(_LEVELS[level])
     logger.propagate = False

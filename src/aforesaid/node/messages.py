@@ -37,6 +37,9 @@ class Message:
 class Watching(Protocol):
     """Who finds out what became of a message."""
 
+    closed: Exception | None
+    """Why nothing more will be found out."""
+
     def watch(self, receipt: "Receipt") -> None: ...
 
 
@@ -59,16 +62,18 @@ class Receipt:
 
     async def delivered(self) -> frozenset[Process]:
         """Returns once every receiver has delivered the message; those in the result were evicted instead."""
-        if self._watched():
+        if flight := self._under_way():
             self._delivered = self._delivered or asyncio.get_running_loop().create_future()
-            self._watch()
+            flight.watch(self)
+            self._despair(flight)
             await asyncio.shield(self._delivered)
         return self.lost
 
     async def stable(self) -> frozenset[Process]:
         """As `delivered`, for this message and all that this node said before it: nobody waits for them."""
-        if self._watched():
+        if flight := self._under_way():
             self._stable = self._stable or asyncio.get_running_loop().create_future()
+            self._despair(flight)
             await asyncio.shield(self._stable)
         return self.lost
 
@@ -93,16 +98,15 @@ class Receipt:
             if future is not None and not future.done():
                 future.set_exception(error)
                 future.exception()
-        self._flight = None
 
-    def _watched(self) -> bool:
+    def _under_way(self) -> Watching | None:
         if self.untold:
             raise Misuse(f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_sps can")
-        return self._flight is not None
+        return self._flight
 
-    def _watch(self) -> None:
-        if self._flight is not None:
-            self._flight.watch(self)
+    def _despair(self, flight: Watching) -> None:
+        if flight.closed is not None:
+            self.is_hopeless(flight.closed)
 
     def __repr__(self) -> str:
         return f"<Receipt of {self.id}>"

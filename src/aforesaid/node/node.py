@@ -2,35 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from pathlib import Path
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
-from aforesaid import __version__
 from aforesaid.core import SECOND, MessageId, Misuse, Process
-from aforesaid.node.carrier import Carrier
-from aforesaid.node.config import Config
+from aforesaid.node.book import Book
+from aforesaid.node.building import carrier_of, segments_of
+from aforesaid.node.config import Config, Security
 from aforesaid.node.control import Control
-from aforesaid.node.datagrams import DatagramCarrier
 from aforesaid.node.explain import explain
 from aforesaid.node.host import Closed, Host, Isolated
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.incarnations import next_incarnation
 from aforesaid.node.logs import tell
 from aforesaid.node.messages import Message, Receipt
-from aforesaid.node.securing import datagram_seals, stream_contexts
-from aforesaid.node.segments import Origin, SegmentWriter
-from aforesaid.node.streams import StreamCarrier
+from aforesaid.node.switchboard import Unreached
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.transport import Address
-from aforesaid.wire import Codec, Inlet, Limits, Reassembly, cluster_id, shapes_of
-from aforesaid.wire.packet import Header
-
-FRAME_BYTES, FRAME_BYTES_PER_MEMBER = 1024, 80
-"""What a frame may take besides one payload: names of members, or a counter for each."""
 
 TURNS_EVERY = 64
 """After so many messages said without waiting, the rest of the loop has its turn."""
@@ -48,6 +39,7 @@ class Node:
         self._payload_bytes_max = config.payload_bytes_max
         queues = config.queues
         self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge)
+        self._book = Book()
         self._host: Host | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._control: Control | None = None
@@ -55,23 +47,20 @@ class Node:
         """Set while this node is in its group; cleared while it is between two incarnations."""
         self._said = 0
         self._closing = False
+        self._stopped = asyncio.Event()
 
     # ------------------------------------------------------------------------------------ life and death
 
     async def __aenter__(self) -> Self:
         if self._host is not None:
             raise Misuse("a Node is entered once; make another one")
-        contact = self.config.contact
-        address = None if contact is None else Address.parse(contact)
-        await self._start(next_incarnation(self.config.directory), address)
+        await self._start(next_incarnation(self.config.directory), self._contacts())
         if self.config.directory is not None:
-            control = Control(self, self.config.directory)
             try:
-                await control.start()
+                await _to_the_end(self._take_questions(self.config.directory))
             except BaseException:
-                await self._stop()
+                await _to_the_end(self._stop())
                 raise
-            self._control = control
         self._spawn(self._beat(), "heartbeat")
         if self._running.entry.linked:
             self._spawn(self._begin_again(), "rejoining")
@@ -83,15 +72,24 @@ class Node:
         await self.close(linger_s=self.config.linger_s if kind is None else 0.0)
 
     async def close(self, linger_s: float = 0.0) -> None:
-        """Leave: wait up to so long until others have what was said, say goodbye, and stop."""
-        if self._closing or self._host is None:
+        """Leave: wait up to so long until others have what was said, say goodbye, and stop.
+
+        Of several calls the first decides how long, and all wait until the node has stopped.
+        """
+        if self._host is None:
+            return
+        if self._closing:
+            await self._stopped.wait()
             return
         self._closing = True
         try:
             if linger_s > 0 and self._host.error is None:
                 await self._linger(linger_s)
         finally:
-            await self._stop()
+            try:
+                await _to_the_end(self._stop())
+            finally:
+                self._stopped.set()
 
     async def drain(self) -> None:
         """Returns once nothing that was said here is under way any more."""
@@ -108,12 +106,12 @@ class Node:
         if not self._members.issuperset(audience) or not self._addressed:
             self._refuse(audience)
         receipt = self._say_now(audience, payload)
-        return receipt or await self._say(audience, payload)
+        return receipt or await self._say(audience, _bytes_of(payload))
 
     async def broadcast(self, payload: bytes) -> Receipt:
         """Say it to everyone, this node included; waits while too much is under way."""
         receipt = self._say_now(self.config.group, payload)
-        return receipt or await self._say(self.config.group, payload)
+        return receipt or await self._say(self.config.group, _bytes_of(payload))
 
     def __aiter__(self) -> AsyncIterator[Message]:
         return self
@@ -160,7 +158,19 @@ class Node:
         """The operator's word that a peer will not come back; docs/node.md says what it means."""
         if peer == self.config.name or (self.config.peers and peer not in self.config.peers):
             raise Misuse(f"{peer} is no peer of {self.config.name}")
+        self._running.check()
         self._running.evict(peer)
+
+    async def rekey(self, cluster_key: str, accept: Sequence[str] = ()) -> None:
+        """Use the cluster key of this file from here on, and accept those too; see docs/security.md."""
+        if self.config.security.cluster_key is None:
+            raise Misuse(f"{self.config.name} uses no cluster key")
+        self._running.check()
+        security = Security(cluster_key=cluster_key, accept_cluster_keys=list(accept))
+        config = msgspec.structs.replace(self.config, security=security)
+        await self._running.carrier.rekey(config)
+        self.config = config
+        tell("rekeyed", name=config.name, cluster_key=cluster_key)
 
     def gauges(self) -> dict[str, int]:
         """How much is held, by kind: of the protocol and of the queues around it."""
@@ -205,7 +215,7 @@ class Node:
     def _refuse(self, audience: tuple[Process, ...]) -> None:
         if not self._addressed:
             raise Misuse(f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_sps")
-        strangers = ", ".join(name for name in audience if name not in self._members)
+        strangers = ", ".join(str(name) for name in audience if name not in self._members)
         raise Misuse(f"{strangers} is not in the group: {', '.join(self.config.group)}")
 
     def _say_now(self, audience: tuple[Process, ...], payload: bytes) -> Receipt | None:
@@ -226,22 +236,28 @@ class Node:
             await asyncio.sleep(0)
             host = self._running
             try:
-                return host.say_now(audience, bytes(payload)) or await host.say(audience, bytes(payload))
+                return host.say_now(audience, payload) or await host.say(audience, payload)
             except Isolated:
                 if self._closing:
                     raise
                 await self._member.wait()
 
-    async def _start(self, incarnation: int, contact: Address | None) -> None:
-        """Begin an incarnation; it founds a group, or joins one through the member at an address."""
+    def _contacts(self) -> list[Address]:
+        return [] if self.config.contact is None else [Address.parse(self.config.contact)]
+
+    async def _start(self, incarnation: int, contacts: Sequence[Address]) -> None:
+        """Begin an incarnation; it founds a group, or joins one through the first member that is there."""
         config = self.config
-        host = Host(config, incarnation, self._inbox, lambda above: self._carrier(above, incarnation))
+        host = Host(
+            config, incarnation, self._inbox, lambda above: carrier_of(config, incarnation, above, self._book)
+        )
         try:
             if config.directory is not None and config.trace:
-                host.recorder = self._segments(host, contact is not None)
+                host.recorder = segments_of(config, incarnation, host.wall(), joined=bool(contacts))
             # From here on others may speak to us, and what they say must find the trace open.
             await host.carrier.start()
-            host.begin(None if contact is None else await host.carrier.call(contact))
+            contact = await host.carrier.call(*contacts) if contacts else None
+            host.begin(contact)
             await self._welcomed(host, contact)
         except BaseException as error:
             await self._end(host, "isolated", drained=False, error=Isolated(str(error)))
@@ -250,7 +266,12 @@ class Node:
         self._member.set()
         tell("started", name=config.name, incarnation=incarnation, address=str(host.carrier.address))
 
-    async def _welcomed(self, host: Host, contact: Address | None) -> None:
+    async def _take_questions(self, directory: str) -> None:
+        control = Control(self, directory)
+        await control.start()
+        self._control = control
+
+    async def _welcomed(self, host: Host, contact: Process | None) -> None:
         """Returns once the node is a member; Misuse if it was not let in."""
         waits = [asyncio.create_task(host.inside.wait()), asyncio.create_task(host.isolation.wait())]
         try:
@@ -259,37 +280,9 @@ class Node:
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+        host.check()
         if not host.inside.is_set():
-            raise Misuse(f"contact: the member at {contact} did not let {self.config.name} in")
-
-    def _carrier(self, above: Host, incarnation: int) -> Carrier:
-        config = self.config
-        frame_bytes_max = config.payload_bytes_max + FRAME_BYTES + FRAME_BYTES_PER_MEMBER * len(config.group)
-        if above.entry.linked:
-            # The buffer of a new link is one frame, of many payloads.
-            frame_bytes_max = max(frame_bytes_max, config.queues.link_bytes)
-        codec = Codec(shapes_of(config.algorithm, config.group), frame_bytes_max)
-        limits = Limits(frame_bytes_max=frame_bytes_max, bytes_per_source_max=4 * frame_bytes_max)
-        inlet = Inlet(codec, Reassembly(limits))
-        me = Header(cluster_id(config.cluster, config.algorithm), config.name, incarnation)
-        if config.transport == "udp":
-            return DatagramCarrier(config, datagram_seals(config, me), inlet, above)
-        return StreamCarrier(config, stream_contexts(config), me, inlet, above)
-
-    def _segments(self, host: Host, joined: bool) -> SegmentWriter:
-        config = self.config
-        origin = Origin(
-            name=config.name,
-            incarnation=host.incarnation,
-            algorithm=config.algorithm,
-            cluster=config.cluster,
-            group=config.group,
-            joined=joined,
-            began_ns=host.wall(),
-            segment=1,
-            code_version=__version__,
-        )
-        return SegmentWriter(Path(str(config.directory)) / "segments", origin, config.trace_segment_bytes)
+            raise Misuse(f"contact: {contact} did not let {self.config.name} in")
 
     async def _beat(self) -> None:
         """One timer for all peers: heartbeats to the idle, and eviction of the silent if so configured."""
@@ -313,12 +306,7 @@ class Node:
         while True:
             host = self._running
             await host.isolation.wait()
-            members = host.carrier.members()
-            if self.config.contact is not None:
-                members.append(Address.parse(self.config.contact))
-            if host.elsewhere is not None:
-                members.insert(0, host.elsewhere)
-            if not members:
+            if not (host.carrier.members() or self._contacts()):
                 # Everybody has left: this node is the group.
                 host.isolation.clear()
                 continue
@@ -326,23 +314,40 @@ class Node:
             self._member.clear()
             isolated = Isolated(f"{self.config.name} is isolated")
             await self._end(host, "isolated", drained=False, error=isolated)
-            await self._rejoin(host.incarnation, members)
+            # Others know this node by its address.
+            self.config = msgspec.structs.replace(self.config, listen=str(host.carrier.address))
+            await self._rejoin(host.incarnation, host.elsewhere)
 
-    async def _rejoin(self, last: int, members: list[Address]) -> None:
-        """Try them in turn. If none is there, a founder founds its group anew; others go on trying."""
+    async def _rejoin(self, last: int, elsewhere: Address | None) -> None:
+        """Through the first member that is there; if there is none, one founds the group anew."""
+        founds, refusals = False, 0
         while True:
-            for contact in dict.fromkeys(members):
-                last = next_incarnation(self.config.directory, last)
-                try:
-                    await self._start(last, contact)
-                except Misuse as error:
-                    tell("cannot rejoin", level="warning", error=str(error))
-                else:
-                    return
-            if self.config.contact is None:
-                await self._start(next_incarnation(self.config.directory, last), None)
+            last = next_incarnation(self.config.directory, last)
+            members = list(dict.fromkeys(self._book.best(but=self.config.name) + self._contacts()))
+            if founds:
+                members = []
+            elif elsewhere is not None:
+                # Of a group that fell apart not just any member will do, unless the right one is gone.
+                members = [elsewhere]
+            elif members:
+                # Where this node was not let in, it asks last.
+                first = refusals % len(members)
+                members = members[first:] + members[:first]
+            try:
+                await self._start(last, members)
                 return
+            except Unreached as error:
+                tell("cannot rejoin", level="warning", error=str(error))
+                founds = elsewhere is None and self._founds_anew(error.outsiders)
+            except Misuse as error:
+                tell("cannot rejoin", level="warning", error=str(error))
+                refusals += 1
+            elsewhere = None
             await asyncio.sleep(self.config.heartbeat_s)
+
+    def _founds_anew(self, outsiders: Collection[Process]) -> bool:
+        """Of those that all look for the group, the first by name; and the founder if nobody answers."""
+        return self.config.name < min(outsiders) if outsiders else self.config.contact is None
 
     async def _linger(self, linger_s: float) -> None:
         try:
@@ -369,28 +374,46 @@ class Node:
         await asyncio.sleep(time.monotonic() - began)
 
     async def _stop(self) -> None:
-        host = self._running
         if self._control is not None:
             await self._control.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        host = self._running
         drained = host.error is None and not host.busy
-        if host.error is None:
-            if host.entry.linked:
-                host.machine.leave(host.now(), host)
-            host.flush()
-            host.carrier.bye()
-        await self._end(host, "closed", drained, Closed(f"{self.config.name} is closed"))
         self._inbox.close()
+        self._member.set()  # Whoever waits for the next incarnation hears that there is none.
+        try:
+            if host.error is None:
+                if host.entry.linked:
+                    host.machine.leave(host.now(), host)
+                host.flush()
+                host.carrier.bye()
+        finally:
+            await self._end(host, "closed", drained, Closed(f"{self.config.name} is closed"))
 
     async def _end(self, host: Host, how: str, drained: bool, error: Exception) -> None:
         host.record("e", host.wall(), how, drained)
         host.end(error)
-        if host.recorder is not None:
-            host.recorder.close()
-            host.recorder = None
-        await host.carrier.close()
+        recorder, host.recorder = host.recorder, None
+        try:
+            if recorder is not None:
+                recorder.close()
+        finally:
+            await _to_the_end(host.carrier.close())
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await what must not be left half done; who is cancelled meanwhile hears of it afterwards."""
+    task, cancelled = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 def _bytes_of(payload: Any) -> bytes:

@@ -27,6 +27,9 @@ class Seals(Protocol):
 
     def forget(self, source: Process, session: bytes) -> None: ...
 
+    def rekey(self, config: Config) -> None:
+        """Use the keys of this configuration from here on."""
+
 
 def datagram_seals(config: Config, me: Header) -> Seals:
     """For this start of this node."""
@@ -65,6 +68,9 @@ class Plain:
     def forget(self, source: Process, session: bytes) -> None:
         """Nothing is kept of anyone."""
 
+    def rekey(self, config: Config) -> None:
+        """There are no keys."""
+
 
 class Sealed:
     """Datagrams sealed with a cluster key."""
@@ -84,6 +90,9 @@ class Sealed:
 
     def forget(self, source: Process, session: bytes) -> None:
         self._sealer.forget(session)
+
+    def rekey(self, config: Config) -> None:
+        self.ring.turn_to(*_cluster_keys(config))
 
 
 def _cluster_keys(config: Config) -> "list[ClusterKey]":

@@ -31,6 +31,7 @@ import msgspec
 from aforesaid.core import Misuse, Process
 
 SUFFIX = ".segment"
+VERSION = 1
 RECORD_BYTES_MAX = 64 * 2**20
 _HEAD = Struct(">II")
 _encode = msgspec.msgpack.Encoder().encode
@@ -52,7 +53,7 @@ class Origin(msgspec.Struct, frozen=True):
     segment: int
     """Which one of this incarnation's, from 1."""
     code_version: str
-    version: int = 1
+    version: int = VERSION
 
 
 class Recorder(Protocol):
@@ -83,6 +84,8 @@ class SegmentWriter:
         self._origin = origin
         self._bytes_max = bytes_max
         self._events: list[Event] = []
+        self._failure: Misuse | None = None
+        """What stopped the writing, for good: nobody could read what came after a record that is torn."""
         self._open()
 
     @property
@@ -98,26 +101,32 @@ class SegmentWriter:
 
     def write(self) -> None:
         """Put what was added on disk, as the kernel keeps it."""
+        if self._failure is not None:
+            raise self._failure
         if self._events:
             self._write(self._events)
             self._events.clear()
             if self._bytes >= self._bytes_max:
-                os.close(self._file)
+                full = self._file
                 self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
                 self._open()
+                os.close(full)
 
     def close(self) -> None:
-        self.write()
-        os.close(self._file)
+        try:
+            if self._failure is None:
+                self.write()
+        finally:
+            os.close(self._file)
 
     def _open(self) -> None:
         origin = self._origin
-        path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
+        self._path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         except OSError as error:
-            raise Misuse(f"cannot write {path}: {error.strerror}") from error
+            raise self._failed(error) from error
         self._bytes = 0
         self._write(origin)
 
@@ -125,25 +134,34 @@ class SegmentWriter:
         data = _encode(value)
         record = _HEAD.pack(len(data), crc32(data)) + data
         self._bytes += len(record)
-        written = os.write(self._file, record)
-        if written < len(record):
-            raise OSError(f"the disk took {written} of {len(record)} bytes of the trace")
+        try:
+            # A disk that is almost full takes a part, and says why with the rest.
+            while record:
+                record = record[os.write(self._file, record) :]
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> Misuse:
+        self._failure = Misuse(f"cannot write {self._path}: {error.strerror}")
+        return self._failure
 
 
 def find_segments(path: Path) -> list[Path]:
     """The segments in a directory and below it, or the one file."""
     if path.is_file():
         return [path]
-    return sorted(path.rglob(f"*{SUFFIX}"))
+    return sorted(path.rglob(f"*{SUFFIX}"), key=lambda segment: (segment.name, segment))
+
+
+def torn_bytes(path: Path) -> int:
+    """How many bytes at the end of a segment nobody can read: they are in no whole record."""
+    data = _read(path)
+    return len(data) - sum(_HEAD.size + len(record) for record in _records(data))
 
 
 def read_segment(path: Path) -> tuple[Origin | None, Iterator[Event]]:
     """Who wrote it and its events, up to the first record that is torn; None if not even that is whole."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Misuse(f"cannot read {path}: {error.strerror}") from error
-    records = _records(data)
+    records = _records(_read(path))
     try:
         origin = msgspec.msgpack.decode(next(records), type=Origin)
     except StopIteration:
@@ -152,7 +170,16 @@ def read_segment(path: Path) -> tuple[Origin | None, Iterator[Event]]:
         raise Misuse(f"{path} is no trace segment: {error}") from error
     if not re.fullmatch(rf"{re.escape(origin.name)}-{origin.incarnation}-\d+{re.escape(SUFFIX)}", path.name):
         raise Misuse(f"{path} holds a segment of {origin.name}-{origin.incarnation}: it was renamed")
+    if origin.version > VERSION:
+        raise Misuse(f"{path} is of version {origin.version}; this aforesaid reads {VERSION}")
     return origin, (tuple(event) for record in records for event in msgspec.msgpack.decode(record))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Misuse(f"cannot read {path}: {error.strerror}") from error
 
 
 def _records(data: bytes) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from aforesaid.node.elder import Elder
 from aforesaid.node.greeting import Greeted, Greeting
 from aforesaid.node.logs import tell
 from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note
+from aforesaid.node.securing import stream_contexts
 from aforesaid.node.switchboard import Peer, Switchboard
 from aforesaid.transport import Address, Stream
 from aforesaid.wire import Inlet, pack, record
@@ -32,9 +33,6 @@ BODY_BYTES_MAX = 64 * 1024
 
 UNUSED: Nanoseconds = 60 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed."""
-
-MEMBERS_MAX = 8
-"""Through how many of those it knows a node that was cut off tries to join again."""
 
 STRANGER_BEATS = 10
 """Once in so many heartbeats a member of a changing group tells a stranger who its elder is."""
@@ -53,6 +51,7 @@ class StreamCarrier:
         me: Header,
         inlet: Inlet,
         above: Above,
+        book: Book,
     ) -> None:
         self._config = config
         self._me = me
@@ -61,7 +60,7 @@ class StreamCarrier:
         self._heartbeat = round(config.heartbeat_s * SECOND)
         self._beaten = time.monotonic_ns()
         self._changing = config.algorithm == "prc_spray"
-        self._book = Book()
+        self._book = book
         self._elder = Elder(me.source, me.incarnation)
         self._paused = False
         self.refused = inlet.refused
@@ -80,17 +79,19 @@ class StreamCarrier:
         for peer in self.peers.values():
             self._switchboard.call(peer)
 
-    async def call(self, address: Address) -> Process:
-        """Call whoever is at an address; its name."""
-        return await self._switchboard.call_anyone(address)
+    async def call(self, *addresses: Address) -> Process:
+        return await self._switchboard.call_anyone(*addresses)
 
     def members(self) -> list[Address]:
-        return self._book.latest(MEMBERS_MAX, but=self._me.source)
+        for name in self.connected():
+            self._book.reached(name)
+        return self._book.best(but=self._me.source)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self.peers.get(peer) or self._heard_of(peer)
         if to is None:
             self.refused["no address"] += 1
+            self._above.lost(peer)
             return
         to.used = time.monotonic_ns()
         if self._changing:
@@ -103,7 +104,11 @@ class StreamCarrier:
             self.refused["own frame size"] += 1
             self.given_up(to)
             return
-        self._write(to, b"".join([record(body) for body in pack(encoded, BODY_BYTES_MAX)]))
+        records = [record(body) for body in pack(encoded, BODY_BYTES_MAX)]
+        # What a link loses a part of, it has lost. In a fixed group all is sent again until it is there, and
+        # what there is room for now is not sent again.
+        for data in [b"".join(records)] if self._changing else records:
+            self._write(to, data)
 
     def beat(self, now: Nanoseconds) -> None:
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
@@ -160,6 +165,9 @@ class StreamCarrier:
             if peer.stream is not None:
                 peer.stream.resume()
 
+    async def rekey(self, config: Config) -> None:
+        await self._switchboard.rekey(self.address, stream_contexts(config))
+
     def bye(self) -> None:
         for peer in self.peers.values():
             if peer.stream is not None:
@@ -170,6 +178,10 @@ class StreamCarrier:
 
     # ---------------------------------------------------------------------------- for the switchboard
 
+    @property
+    def inside(self) -> bool:
+        return not self._changing or self._above.is_member()
+
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
         incarnation = greeted.header.incarnation
         if incarnation != peer.incarnation:
@@ -177,6 +189,7 @@ class StreamCarrier:
             peer.incarnation = incarnation
             self._above.met(peer.name, incarnation)
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
+        self._book.reached(peer.name)
         peer.stream, peer.epoch, peer.used = stream, epoch, time.monotonic_ns()
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
@@ -196,6 +209,7 @@ class StreamCarrier:
         if peer.stream is not stream:
             return
         peer.heard, peer.stream, peer.told = stream.heard_ns, None, set()
+        self._book.doubt(peer.name)
         tell("disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
         self._above.lost(peer.name)
         if not self._changing and peer.name in self.peers:
@@ -210,6 +224,7 @@ class StreamCarrier:
             stream.abort()
             self.lost(peer, stream)
         else:
+            self._book.doubt(peer.name)
             self._above.lost(peer.name)
             self._above.has_room()
 
@@ -259,11 +274,12 @@ class StreamCarrier:
             self._above.apart(address)
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        names = {name for frame in frames for name in self._book.named_in(frame)} - peer.told - {peer.name}
-        if names:
-            peer.told |= names
-            entries = tuple(entry for name in sorted(names) if (entry := self._book.entry(name)))
-            self._write(peer, record(encode(Note(book=entries))))
+        named = {entry for frame in frames for entry in self._book.named_in(frame)}
+        news = {entry for entry in named - peer.told if entry.name != peer.name}
+        if news:
+            peer.told |= news
+            book = tuple(sorted(news, key=lambda entry: entry.name))
+            self._write(peer, record(encode(Note(book=book))))
 
     def _taking(self, peer: Peer, stream: Stream, greeting: Greeting) -> Callable[[bytes], None]:
         """What takes the bytes of this stream. A refusal ends it: no correct peer is ever refused."""

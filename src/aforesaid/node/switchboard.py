@@ -8,20 +8,21 @@ both have said hello and wait for an answer, the call of the lesser name counts.
 
 In a fixed group every peer is called until it is there, and of each name the first incarnation that is heard
 counts. In a changing group a peer is called when there is something to say to it, and given up after some
-calls in vain; a later incarnation of a name takes the place of an earlier one.
+calls in vain; a later incarnation of a name takes the place of an earlier one. Who is not a member yet takes
+no calls: what those who join through it say before it is one, the members of its group would never hear.
 """
 
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
 from aforesaid.node.book import Book
 from aforesaid.node.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.logs import tell
-from aforesaid.node.notes import Hello
+from aforesaid.node.notes import Entry, Hello, entry_of
 from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
 from aforesaid.wire.packet import Header
 
@@ -38,7 +39,19 @@ FINISH_TURNS = 200
 """How many hundredths of a second a node that closes waits for the others to read its last words."""
 
 CONTACT_CALLS_MAX = 6
-"""How often a newcomer calls its contact, over some two seconds."""
+"""How often a newcomer calls its contacts, over some two seconds."""
+
+OUTSIDE = "no member yet"
+"""Why a newcomer takes no calls."""
+
+
+class Unreached(Misuse):
+    """No member could be had."""
+
+    def __init__(self, what: str, outsiders: Collection[Process]) -> None:
+        super().__init__(what)
+        self.outsiders = outsiders
+        """Who was there, and no member either."""
 
 
 class Peer:
@@ -71,14 +84,18 @@ class Peer:
         self.queue: list[bytes] = []
         """What was said before the stream stands."""
         self.queued = 0
-        self.told: set[Process] = set()
-        """Whose addresses it was told on this stream."""
+        self.told: set[Entry] = set()
+        """The addresses that it was told on this stream."""
         self.heard: Nanoseconds | None = None
         self.used: Nanoseconds = 0
 
 
 class User(Protocol):
     """For whom the switchboard works."""
+
+    @property
+    def inside(self) -> bool:
+        """False for a newcomer that was not let in yet."""
 
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
         """A stream to the peer stands; the one before, if any, was lost."""
@@ -105,8 +122,8 @@ class Switchboard:
         user: User,
     ) -> None:
         self._me = me
-        self._server_context = None if contexts is None else contexts[0]
-        self._client_context = None if contexts is None else contexts[1]
+        self._contexts = contexts or (None, None)
+        """For the end that is called and the end that calls; None: in the clear."""
         self._fixed = fixed
         """The addresses of a fixed group; None: the group is a changing one."""
         self._book = book
@@ -122,25 +139,35 @@ class Switchboard:
 
     async def open(self, address: Address, advertised: str | None) -> Address:
         """Take calls; says where."""
-        self._server, address = await listen(address, self._server_context, self._opened)
+        self._server, address = await listen(address, self._contexts[0], self._opened)
         self._hello = Hello(address=advertised or str(address))
         return address
+
+    async def rekey(self, address: Address, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None) -> None:
+        """Streams that stand go on; who calls from here on needs a key that is accepted now."""
+        self._contexts = contexts or (None, None)
+        if self._server is not None:
+            await stop_listening(self._server)
+        self._server, _ = await listen(address, self._contexts[0], self._opened)
 
     @property
     def advertised(self) -> str:
         return self._hello.address
 
-    async def call_anyone(self, address: Address) -> Process:
-        """Call whoever is at an address; its name. Misuse if nobody can be had there."""
-        backoff, last = Backoff(), "nobody answers"
-        for _ in range(CONTACT_CALLS_MAX):
-            try:
-                async with asyncio.timeout(2 * HELLO_S):
-                    return await self._call_once(None, address)
-            except (OSError, Refused) as error:
-                last = str(error) or type(error).__name__
+    async def call_anyone(self, *addresses: Address) -> Process:
+        """Call whoever is at one of these; its name."""
+        backoff, last, outsiders = Backoff(), "nobody answers", set[Process]()
+        for turn in range(1, CONTACT_CALLS_MAX + 1):
+            for address in addresses:
+                try:
+                    # Not long at first: where nothing answers at all, the others are not to wait for it.
+                    async with asyncio.timeout(2 * HELLO_S * turn / CONTACT_CALLS_MAX):
+                        return await self._call_once(None, address, outsiders)
+                except (OSError, Refused) as error:
+                    last = str(error) or type(error).__name__
             await asyncio.sleep(backoff.wait_s())
-        raise Misuse(f"contact: cannot reach a member at {address}: {last}")
+        where = ", ".join(map(str, addresses))
+        raise Unreached(f"contact: cannot reach a member at {where}: {last}", outsiders)
 
     def call(self, peer: Peer) -> None:
         """Call a peer until it is there, or is given up."""
@@ -211,15 +238,19 @@ class Switchboard:
             raise Refused("no address")
         return address
 
-    async def _call_once(self, peer: Peer | None, address: Address) -> Process:
+    async def _call_once(
+        self, peer: Peer | None, address: Address, outsiders: set[Process] | None = None
+    ) -> Process:
         """One call, to a peer or to whoever is there; its name once the stream stands."""
-        stream = await dial(address, self._client_context)
+        stream = await dial(address, self._contexts[1])
         greeting = Greeting(stream, self._me, expected=None if peer is None else peer.name)
         try:
             greeted = await self._hail(peer, greeting)
+            name = greeted.header.source
+            if greeted.hello.refusal == OUTSIDE and outsiders is not None:
+                outsiders.add(name)
             if greeted.hello.refusal:
                 raise Refused(greeted.hello.refusal)
-            name = greeted.header.source
             at = peer or self.peers.setdefault(name, Peer(name))
             if at.stream is not None and greeted.hello.epoch <= at.epoch:
                 raise Refused("crossed")
@@ -272,6 +303,10 @@ class Switchboard:
             peer = self._admit(greeted)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
+            if refusal.reason == OUTSIDE:
+                # Whoever looks for the group here may be found where it calls from.
+                source, incarnation = greeted.header.source, greeted.header.incarnation
+                self._book.learn([entry_of(source, incarnation, greeted.hello.address)])
             greeting.say(Hello(refusal=refusal.reason))
             greeting.stream.close()
             return
@@ -285,6 +320,8 @@ class Switchboard:
         name, incarnation = greeted.header.source, greeted.header.incarnation
         if name == self._me.source:
             raise Refused("claimed")
+        if not self._user.inside:
+            raise Refused(OUTSIDE)
         if name in self.gone and (self._fixed is not None or incarnation <= self.gone[name]):
             raise Refused("evicted")
         if name not in self.peers:

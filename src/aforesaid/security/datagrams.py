@@ -71,6 +71,15 @@ class KeyRing:
         if self._keys.pop(key_id, None) is not None:
             self.changes += 1
 
+    def turn_to(self, using: ClusterKey, *others: ClusterKey) -> None:
+        """Use this key and accept these others, and no more."""
+        kept = {key.id: key for key in (using, *others)}
+        for key in kept.values():
+            self.install(key)
+        self.use(using.id)
+        for key_id in self._keys.keys() - kept.keys():
+            self.remove(key_id)
+
     def find(self, key_id: bytes) -> ClusterKey | None:
         return self._keys.get(key_id)
 

@@ -9,12 +9,14 @@ import binascii
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from aforesaid.core import Misuse, Process
 from aforesaid.security.keys import (
@@ -22,6 +24,7 @@ from aforesaid.security.keys import (
     Authority,
     ClusterKey,
     Credentials,
+    certified_names,
     check_name,
     issue,
     make_authority,
@@ -77,23 +80,31 @@ def load_authority(directory: Path) -> Authority:
     certificate_path, key_path = _paths(directory, AUTHORITY)
     if not key_path.exists():
         raise Misuse(f"{key_path} is missing; make an authority first: aforesaid keys authority {directory}")
-    certificate = _parse_certificate(certificate_path)
-    try:
-        key = serialization.load_pem_private_key(_read_secret(key_path), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PrivateKey) or key.public_key() != certificate.public_key():
-        raise Misuse(f"{key_path} is not the key of {certificate_path}")
+    certificate = _parse_certificates(certificate_path)[0]
+    key = _key_of(certificate, certificate_path, key_path)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise Misuse(f"{key_path} is no key of this program's making: Ed25519")
     return Authority(certificate, key)
 
 
-def load_credentials(directory: Path, name: Process) -> Credentials:
-    """A node's own key and certificate, and the authority's certificate, of one directory."""
+def load_credentials(directory: Path, name: Process, now: datetime | None = None) -> Credentials:
+    """A node's own key and certificate, and the authority's certificate, of one directory.
+
+    Others would turn away a node whose files are not in order, and nobody would tell it why.
+    """
     _check_node_name(name)
     certificate_path, key_path = _paths(directory, name)
     authority_path = _paths(directory, AUTHORITY)[0]
-    _parse_certificate(authority_path)
-    _parse_certificate(certificate_path)
+    authorities = _parse_certificates(authority_path)
+    mine, *chain = _parse_certificates(certificate_path)
+    if certified_names(mine) != [name]:
+        others = ", ".join(certified_names(mine)) or "no node"
+        raise Misuse(f"{certificate_path} is not for {name} but for {others}")
+    if not any(_signed(mine, issuer) for issuer in (*authorities, *chain)):
+        raise Misuse(f"{certificate_path} is not signed by {authority_path}")
+    for path, certificate in ((certificate_path, mine), (authority_path, authorities[0])):
+        _check_date(path, certificate, now or datetime.now(UTC))
+    _key_of(mine, certificate_path, key_path)
     return Credentials(name, _read(certificate_path), _read_secret(key_path), _read(authority_path))
 
 
@@ -148,8 +159,36 @@ def _read_secret(path: Path) -> bytes:
     return content
 
 
-def _parse_certificate(path: Path) -> x509.Certificate:
+def _parse_certificates(path: Path) -> list[x509.Certificate]:
+    """One or more, the first one being whose file it is."""
     try:
-        return x509.load_pem_x509_certificate(_read(path))
+        return x509.load_pem_x509_certificates(_read(path))
     except ValueError as error:
         raise Misuse(f"{path} is no certificate in PEM") from error
+
+
+def _key_of(certificate: x509.Certificate, certificate_path: Path, key_path: Path) -> PrivateKeyTypes:
+    content = _read_secret(key_path)
+    try:
+        key = serialization.load_pem_private_key(content, password=None)
+        if key.public_key() == certificate.public_key():
+            return key
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        pass
+    raise Misuse(f"{key_path} is not the key of {certificate_path}")
+
+
+def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _check_date(path: Path, certificate: x509.Certificate, now: datetime) -> None:
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now > ends:
+        raise Misuse(f"{path} expired on {ends:%Y-%m-%d}; move it and its key away, and make new ones")
+    if now < begins:
+        raise Misuse(f"{path} is valid from {begins:%Y-%m-%d %H:%M} UTC on: is this machine's clock right?")

@@ -89,6 +89,16 @@ def credentials_of(name: Process, key: ClusterKey, *others: ClusterKey) -> Crede
     return replace(issued, authorities=b"".join(pem(each.certificate) for each in (mine, *theirs)))
 
 
+def certified_names(certificate: x509.Certificate) -> list[Process]:
+    """For whom a certificate is: one process, if it is one of ours."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    uris = found.get_values_for_type(x509.UniformResourceIdentifier)
+    return [uri.removeprefix(URI) for uri in uris if uri.startswith(URI)]
+
+
 def pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 

@@ -151,10 +151,16 @@ async def listen(
     secure: dict[str, Any] = {} if context is None else {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_S}
     try:
         server = await loop.create_server(
-            lambda: Stream(on_open), address.host, address.port, backlog=256, **secure
+            lambda: Stream(on_open), address.host, address.port, backlog=256, start_serving=False, **secure
         )
     except OSError as error:
         raise Misuse(f"cannot listen at {address}: {error.strerror or error}") from error
+    try:
+        await server.start_serving()
+    except BaseException:
+        # Cancelled: by itself asyncio would leave the socket open.
+        server.close()
+        raise
     host, port = server.sockets[0].getsockname()[:2]
     return server, Address(host, port)
 

@@ -1,5 +1,6 @@
 """Keys in files: for the owner only, never overwritten, and read with care."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,31 @@ def test_files_that_are_missing_or_wrong_are_a_misuse(tmp_path: Path) -> None:
         load_authority(tmp_path)
     with pytest.raises(Misuse, match="cannot make the directory"):
         write_authority(tmp_path / "authority.pem" / "x")
+
+
+def test_a_certificate_that_others_would_turn_away_is_a_misuse(tmp_path: Path) -> None:
+    write_authority(tmp_path)
+    write_nodes(tmp_path, ["alice", "bob"])
+    now = datetime.now(UTC)
+    assert load_credentials(tmp_path, "alice").name == "alice"
+    with pytest.raises(Misuse, match=r"alice\.pem expired on .*make new ones"):
+        load_credentials(tmp_path, "alice", now + timedelta(days=900))
+    with pytest.raises(Misuse, match=r"alice\.pem is valid from .*clock"):
+        load_credentials(tmp_path, "alice", now - timedelta(days=1))
+    for suffix in ("pem", "key"):
+        (tmp_path / f"zoe.{suffix}").write_bytes((tmp_path / f"bob.{suffix}").read_bytes())
+    with pytest.raises(Misuse, match=r"zoe\.pem is not for zoe but for bob"):
+        load_credentials(tmp_path, "zoe")
+    own = (tmp_path / "alice.key").read_bytes()
+    (tmp_path / "alice.key").write_bytes((tmp_path / "bob.key").read_bytes())
+    with pytest.raises(Misuse, match=r"alice\.key is not the key of .*alice\.pem"):
+        load_credentials(tmp_path, "alice")
+    (tmp_path / "alice.key").write_bytes(own)
+    write_authority(tmp_path / "other")
+    ours = (tmp_path / "authority.pem").read_bytes()
+    other = (tmp_path / "other/authority.pem").read_bytes()
+    (tmp_path / "authority.pem").write_bytes(other)
+    with pytest.raises(Misuse, match=r"alice\.pem is not signed by .*authority\.pem"):
+        load_credentials(tmp_path, "alice")
+    (tmp_path / "authority.pem").write_bytes(other + ours)
+    assert load_credentials(tmp_path, "alice").authorities == other + ours, "while an authority is replaced"
