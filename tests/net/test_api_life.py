@@ -175,3 +175,16 @@ def test_targets_are_names_and_a_payload_is_what_it_was_when_it_was_said() -> No
             assert [message.payload for message in await take(bob, 6)] == [b"1"] * 5 + [b"ed"]
 
     run(main())
+
+
+@pytest.mark.parametrize("facts", [{}, {"algorithm": "prc_spray", "transport": "tcp"}])
+def test_nobody_is_evicted_who_is_no_peer(facts: dict[str, str]) -> None:
+    """In a group of one, or a changing one, any name was taken."""
+
+    async def main() -> None:
+        async with Node(Config.of({"name": "alice", "linger_s": 0, **facts})) as alice:
+            for name in ("alice", "bob"):
+                with pytest.raises(Misuse, match=f"{name} is no peer of alice"):
+                    alice.evict(name)
+
+    run(main())

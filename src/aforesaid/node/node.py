@@ -156,7 +156,7 @@ class Node:
 
     def evict(self, peer: Process) -> None:
         """The operator's word that a peer will not come back; docs/node.md says what it means."""
-        if peer == self.config.name or (self.config.peers and peer not in self.config.peers):
+        if peer not in self.peers:
             raise Misuse(f"{peer} is no peer of {self.config.name}")
         self._running.check()
         self._running.evict(peer)
