@@ -168,3 +168,26 @@ def test_a_slow_application_loses_no_frame_that_came_by_stream(algorithm: str) -
             await node.broadcast(b"%s %d" % (node.name.encode(), number) + bytes(500))
 
     run(main())
+
+
+@pytest.mark.parametrize(("size", "turns"), [(100, range(3)), (50_000, range(30, 65))])
+def test_who_speaks_without_waiting_gives_the_loop_its_turn(size: int, turns: range) -> None:
+    """By bytes, too: a few large messages are as much work as many small ones."""
+
+    async def main() -> None:
+        async with Node(group_configs(["alice", "bob"], linger_s=0)["alice"]) as alice:
+            had = 0
+
+            async def count() -> None:
+                nonlocal had
+                while True:
+                    await asyncio.sleep(0)
+                    had += 1
+
+            counting = asyncio.create_task(count())
+            for _ in range(64):
+                await alice.send({"bob"}, bytes(size))
+            assert had in turns
+            counting.cancel()
+
+    run(main())

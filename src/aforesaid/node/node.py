@@ -23,8 +23,8 @@ from aforesaid.node.switchboard import Unreached
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.transport import Address
 
-TURNS_EVERY = 64
-"""After so many messages said without waiting, the rest of the loop has its turn."""
+TURN_MESSAGES, TURN_BYTES = 64, 1024
+"""After so many messages said without waiting the rest of the loop has its turn; so many bytes are as one."""
 
 DRAIN_POLL_S = 0.005
 
@@ -45,7 +45,8 @@ class Node:
         self._control: Control | None = None
         self._member = asyncio.Event()
         """Set while this node is in its group; cleared while it is between two incarnations."""
-        self._said = 0
+        self._turn = 0
+        """What was said since the loop last had its turn."""
         self._closing = False
         self._stopped = asyncio.Event()
 
@@ -224,8 +225,9 @@ class Node:
             payload = _bytes_of(payload)
         if len(payload) > self._payload_bytes_max:
             raise Misuse(f"a payload of {len(payload)} bytes; payload_bytes_max is {self._payload_bytes_max}")
-        self._said += 1
-        if self._said % TURNS_EVERY == 0 or self._closing or self._host is None:
+        self._turn += 1 + len(payload) // TURN_BYTES
+        if self._turn >= TURN_MESSAGES or self._closing or self._host is None:
+            self._turn = 0
             return None
         return self._host.say_now(audience, payload)
 
