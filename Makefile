@@ -4,7 +4,7 @@
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
 #   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn
-#   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (11 minutes)
+#   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -36,7 +36,7 @@ lint: $(READY)
 	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }
 
 campaign-net: $(READY)
-	@for c in "weather 180" "crowd 120" "processes 120" "dead 60" "hostile 1000000"; do \
+	@for c in "weather 180" "crowd 120" "processes 120" "dead 180" "hostile 1000000"; do \
 	  $(BIN)/python tests/net/campaign.py $$c || exit 1; done
 
 format: $(READY)

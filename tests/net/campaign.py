@@ -4,7 +4,7 @@
     python tests/net/campaign.py processes 120    fifty processes, one joins and one leaves every second,
                                                   every tenth by kill -9
     python tests/net/campaign.py crowd 120        the same in one process, for small machines; none is killed
-    python tests/net/campaign.py dead 60          a peer that was killed, under load, and evicted in the end
+    python tests/net/campaign.py dead 180         a peer that was killed, under load, and evicted in the end
     python tests/net/campaign.py hostile 1000000  so many hostile datagrams into a live node
 
 Prints what happened and the verdict; exit code 1 if anything was lost, doubled or misordered.

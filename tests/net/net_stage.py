@@ -113,6 +113,17 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "aforesaid.cli", *map(str, arguments)]
 
 
+def cluster_of_two(directory: Path) -> "subprocess.Popen[str]":
+    """`aforesaid cluster 2`, spoken to through its standard input and output."""
+    return subprocess.Popen(
+        command("cluster", 2, "--directory", directory),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+
+
 def finished(*arguments: object, **options: Any) -> "subprocess.CompletedProcess[str]":
     """A command that ran to its end."""
     return subprocess.run(

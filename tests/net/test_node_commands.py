@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from net_stage import command, finished, free_addresses
+from net_stage import cluster_of_two, command, finished, free_addresses
 from node_process import write_toml
 
 from aforesaid import Misuse
@@ -75,15 +75,7 @@ def test_two_nodes_on_standard_input_and_output(tmp_path: Path) -> None:
 
 def test_a_cluster_that_can_be_asked_and_stopped(tmp_path: Path) -> None:
     directory = tmp_path / "c"
-    cluster = subprocess.Popen(
-        command("cluster", 2, "--directory", directory),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-    )
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
+    cluster = cluster_of_two(directory)
     read = []
 
     def read_until(part: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_stage import command, finished, free_addresses
+from net_stage import cluster_of_two, command, finished, free_addresses
 from node_process import write_toml
 
 from aforesaid import Misuse
@@ -208,14 +208,7 @@ def test_what_a_question_may_be(tmp_path: Path) -> None:
 
 def test_a_cluster_takes_lines_that_come_together_and_ends_its_nodes(tmp_path: Path) -> None:
     directory = tmp_path / "a[b]"
-    cluster = subprocess.Popen(
-        command("cluster", 2, "--directory", directory),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
+    cluster = cluster_of_two(directory)
     cluster.stdin.write("p0 one\np0>p1 two\np1\n")
     cluster.stdin.flush()
     heard = []

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Algorithm, Setup
-from aforesaid.protocols.delivery.hybrid_frames import News, Notice
+from aforesaid.protocols.delivery.hybrid_frames import Notice
 from oracle.inside import look
 from oracle.mind import Mind
-from oracle.world import translated
+from oracle.world import TELLING, translated
 
 
 class Watched:
@@ -33,7 +33,7 @@ class Watched:
 
     def receive(self, source: str, message: Any, now: int, out: Any) -> None:
         if source not in self.mind.gone:
-            for peer in message.gone if isinstance(message, News | Notice) else ():
+            for peer in message.gone if isinstance(message, TELLING) else ():
                 self.mind.evicted(peer)
             if not isinstance(message, Notice):
                 self.mind.received(source, translated(message))

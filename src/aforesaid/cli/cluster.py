@@ -13,7 +13,7 @@ from typing import Any
 
 from aforesaid.cli import show
 from aforesaid.cli.node import stopping_signals
-from aforesaid.cli.streams import CHUNK_BYTES, STDIN, WRITE_BYTES, fill_standard_streams
+from aforesaid.cli.standard_streams import CHUNK_BYTES, STDIN, WRITE_BYTES, fill_standard_streams
 from aforesaid.core import Misuse
 from aforesaid.node import Config
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid.cli import show
-from aforesaid.cli.streams import StandardOutput, fill_standard_streams, standard_input
+from aforesaid.cli.standard_streams import StandardOutput, fill_standard_streams, standard_input
 from aforesaid.node import Config, Node
 from aforesaid.node.control import ask
 from aforesaid.node.lines import converse

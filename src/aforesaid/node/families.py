@@ -30,6 +30,8 @@ class Family:
     others go on. Empty: nothing may be, so the transport stops reading instead."""
     cumulative: Cumulative
     flight: Callable[[Any, Config, Callable[[], int]], Flight]
+    telling: tuple[type, ...] = ()
+    """Frames that tell, by `gone`, who was evicted elsewhere."""
     relays: bool = False
     """Whether everyone passes on what others say."""
 
@@ -45,6 +47,7 @@ class Family:
 
 HYBRID = Family(
     deferrable=(hybrid.Msg, hybrid.News),
+    telling=(hybrid.News, hybrid.Notice),
     # An ack with a request for a permit is more than an ack.
     cumulative={hybrid.Ack: lambda ack: not ack.wanted, hybrid.Permit: lambda permit: True},
     flight=lambda machine, config, _: HybridFlight(machine, config.queues),

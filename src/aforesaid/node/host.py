@@ -28,14 +28,10 @@ from aforesaid.node.outbox import Outbox
 from aforesaid.node.segments import Recorder
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.protocols.delivery.hybrid_frames import News, Notice
 from aforesaid.transport import Address
 
 FLUSH_FRAMES = 256
 """A turn with so many frames is flushed at once."""
-
-TELLING = (News, Notice)
-"""Frames that tell of an eviction."""
 
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
@@ -218,7 +214,7 @@ class Host:
             return
         now = self.now()
         for message in messages:
-            if type(message) in TELLING:
+            if type(message) in self._family.telling:
                 # Even if the message itself has to wait: those who wait for the evicted must not.
                 for peer in message.gone:
                     if peer != self.config.name:

@@ -149,6 +149,8 @@ class Switchboard:
         if self._server is not None:
             await stop_listening(self._server)
         self._server, _ = await listen(address, self._contexts[0], self._opened)
+        if self._closed:
+            await stop_listening(self._server)
 
     @property
     def advertised(self) -> str:
