@@ -1,6 +1,17 @@
-"""Identities, ports and errors: what every room of the house agrees on. Standard library only, pure."""
+"""Identities, frames, ports and errors: what every room of the house agrees on. Standard library only, pure."""
 
+from aforesaid.core.capabilities import (
+    Acknowledging,
+    Explaining,
+    HandingOver,
+    Joining,
+    Linking,
+    Owing,
+    Windowed,
+)
 from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused
+from aforesaid.core.fields import Count, Members, Number, Payload, Process, Vector
+from aforesaid.core.frames import Message, declaration_of, frame, link_of
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
     MICROSECOND,
@@ -8,7 +19,6 @@ from aforesaid.core.identity import (
     SECOND,
     MessageId,
     Nanoseconds,
-    Process,
     message_label,
     process_label,
 )
@@ -17,37 +27,56 @@ from aforesaid.core.ports import (
     CausalDelivery,
     Effects,
     Handed,
-    Joining,
     Layer,
     Machine,
-    Message,
-    Payload,
+    Say,
+    Speaker,
     Timer,
+    saying,
 )
+from aforesaid.core.reasons import Reason, worded
 
 __all__ = [
     "MICROSECOND",
     "MILLISECOND",
     "SECOND",
+    "Acknowledging",
     "AforesaidError",
     "Busy",
     "CausalBroadcast",
     "CausalDelivery",
+    "Count",
     "Effects",
+    "Explaining",
     "Handed",
+    "HandingOver",
     "Joining",
     "Layer",
+    "Linking",
     "Machine",
+    "Members",
     "Message",
     "MessageId",
     "Misbehaviour",
     "Misuse",
     "Nanoseconds",
+    "Number",
+    "Owing",
     "Payload",
     "Process",
+    "Reason",
     "Refused",
+    "Say",
+    "Speaker",
     "Timer",
+    "Vector",
+    "Windowed",
+    "declaration_of",
+    "frame",
     "freeze",
+    "link_of",
     "message_label",
     "process_label",
+    "saying",
+    "worded",
 ]

@@ -6,8 +6,7 @@ A message is known by its id alone, never by its content. Numbers start at 1, so
 
 from typing import NamedTuple, TypeAlias
 
-Process: TypeAlias = str
-"""A process's stable name."""
+from aforesaid.core.fields import Count, Number, Process
 
 Nanoseconds: TypeAlias = int
 """Time and durations. Integers, so that a simulation gives the same trace on every machine."""
@@ -21,8 +20,8 @@ class MessageId(NamedTuple):
     """The number-th message of one incarnation of its origin."""
 
     origin: Process
-    incarnation: int
-    number: int
+    incarnation: Count
+    number: Number
 
     def __str__(self) -> str:
         return message_label(self.origin, self.incarnation, self.number)

@@ -7,20 +7,19 @@ that takes what shall happen. Hosts queue: a sink never calls back into the prot
 What holds for every protocol, and what hosts rely on:
 - deterministic: the same calls give the same effects, in the same order (no iteration over sets of names);
 - clonable: its state is plain data, `pickle` copies it;
-- messages are immutable, hashable values (named tuples), never shared state;
+- messages are frames (`core.frames`): immutable, hashable values that declare themselves, never shared state;
 - a protocol's state is updated before it calls `deliver`.
+
+Every protocol is a `Machine` that speaks: a `CausalBroadcast` or a `CausalDelivery`. What only some can do is
+a capability (`core.capabilities`).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from aforesaid.core.identity import MessageId, Nanoseconds, Process
-
-Message: TypeAlias = Any
-"""What travels between two protocol objects: an immutable, hashable value of the protocol's own."""
-
-Payload: TypeAlias = Any
-"""What the application says; opaque to every protocol."""
+from aforesaid.core.fields import Payload, Process
+from aforesaid.core.frames import Message
+from aforesaid.core.identity import MessageId, Nanoseconds
 
 Timer: TypeAlias = Any
 """The protocol's own name for a timer, hashable. Arming a timer that is armed moves its deadline."""
@@ -76,6 +75,7 @@ class Machine(Protocol):
         """How much is held for later, by kind. All zero at rest, where the algorithm promises it."""
 
 
+@runtime_checkable
 class CausalBroadcast(Machine, Protocol):
     """Everything said is for everyone."""
 
@@ -83,6 +83,7 @@ class CausalBroadcast(Machine, Protocol):
         """Say it to everyone; raises Busy, with nothing changed, if a bounded queue is full."""
 
 
+@runtime_checkable
 class CausalDelivery(Machine, Protocol):
     """Unicast and multicast: everything said names its audience."""
 
@@ -91,36 +92,18 @@ class CausalDelivery(Machine, Protocol):
     ) -> MessageId: ...
 
 
-class Joining(Protocol):
-    """What a protocol for a changing group offers besides."""
+Speaker: TypeAlias = CausalBroadcast | CausalDelivery
+"""What builders make and hosts hold."""
 
-    def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
-        """Enter the group through one member; the first call a newcomer gets."""
-
-    def leave(self, now: Nanoseconds, out: Effects) -> None:
-        """Say goodbye; the last call a process gets."""
+Say: TypeAlias = Callable[[Sequence[Process], Payload, Nanoseconds, Effects], MessageId]
 
 
-class Linking(Joining, Protocol):
-    """What a protocol on an overlay offers besides: its links may be opened, closed and lost."""
-
-    def begin(self, now: Nanoseconds, out: Effects) -> None:
-        """A founder's first call."""
-
-    def open(self, peer: Process, route: Sequence[Process] | None, now: Nanoseconds, out: Effects) -> None:
-        """Have a link to the peer, mediated by these neighbours of neighbours; None: no route is known."""
-
-    def close(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """Have no link to the peer, unless it is somebody's last."""
-
-    def link_down(self, lid: Any, now: Nanoseconds, out: Effects) -> None:
-        """The connection under a link instance was lost, with a suffix of what was on its way."""
-
-    def links(self) -> Sequence[tuple[Process, Any]]:
-        """The peers this process has usable links to, and the names of the link instances."""
-
-    def settle(self, now: Nanoseconds, out: Effects) -> None:
-        """Begin nothing new from here on; what has begun goes on to its end."""
+def saying(machine: Speaker) -> Say:
+    """How something is said through a machine; a broadcast is for everyone, whoever is named."""
+    if isinstance(machine, CausalDelivery):
+        return machine.send
+    broadcast = machine.broadcast
+    return lambda _, payload, now, out: broadcast(payload, now, out)
 
 
 Handed: TypeAlias = Sequence[tuple[MessageId, Any]]

@@ -1,0 +1,104 @@
+"""What only some protocols can do. A host asks `isinstance(machine, Linking)`, and never for a field.
+
+A protocol that offers a capability says so among its bases, so that a type checker proves it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from aforesaid.core.fields import Process
+from aforesaid.core.identity import MessageId, Nanoseconds
+from aforesaid.core.ports import Effects, Timer
+from aforesaid.core.reasons import Reason
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """A changing group: processes come and go."""
+
+    def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
+        """Enter the group through one member; the first call a newcomer gets."""
+
+    def leave(self, now: Nanoseconds, out: Effects) -> None:
+        """Say goodbye; the last call a process gets."""
+
+    @property
+    def inside(self) -> bool:
+        """False for a newcomer until it is let in."""
+
+
+@runtime_checkable
+class Linking(Joining, Protocol):
+    """An overlay: links may be opened, closed and lost."""
+
+    def begin(self, now: Nanoseconds, out: Effects) -> None:
+        """A founder's first call."""
+
+    def open(self, peer: Process, route: Sequence[Process] | None, now: Nanoseconds, out: Effects) -> None:
+        """Have a link to the peer, mediated by these neighbours of neighbours; None: no route is known."""
+
+    def close(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """Have no link to the peer, unless it is somebody's last."""
+
+    def link_down(self, lid: Any, now: Nanoseconds, out: Effects) -> None:
+        """The connection under a link instance was lost, with a suffix of what was on its way."""
+
+    def links(self) -> Sequence[tuple[Process, Any]]:
+        """The peers this process has usable links to, and the names of the link instances."""
+
+    def settle(self, now: Nanoseconds, out: Effects) -> None:
+        """Begin nothing new from here on; what has begun goes on to its end."""
+
+
+@runtime_checkable
+class HandingOver(Protocol):
+    """Before it leaves, it lets its neighbours do without it."""
+
+    def hand_over(self, now: Nanoseconds, out: Effects) -> None:
+        """Begin."""
+
+    @property
+    def needed(self) -> bool:
+        """True until they can."""
+
+
+@runtime_checkable
+class Owing(Protocol):
+    """Knows what its peers have not acknowledged."""
+
+    def owed(self, peer: Process) -> int:
+        """How many of its messages, or of the frames that carry them, the peer has not acknowledged."""
+
+    def retries(self, peer: Process) -> Sequence[Timer]:
+        """The timers at which it sends again what the peer lacks: due at once when the peer is back."""
+
+
+@runtime_checkable
+class Windowed(Owing, Protocol):
+    """Knows of each of its messages who has delivered it, and which are stable."""
+
+    @property
+    def stable_below(self) -> int:
+        """Its messages of a lower number were delivered by all their receivers that are not evicted."""
+
+    def lacking(self, number: int) -> Collection[Process]:
+        """The receivers that have not acknowledged this message of its own, which is not stable yet."""
+
+
+@runtime_checkable
+class Acknowledging(Owing, Protocol):
+    """Knows of each peer which of the frames sent to it have arrived."""
+
+    def sent(self) -> Mapping[Process, int]:
+        """By peer, the number of the last frame sent to it."""
+
+    def arrived_below(self, peer: Process) -> int | None:
+        """All frames to the peer of a lower number have arrived; None: all have."""
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """Can tell why a message waits."""
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        """Why it is not sent, acknowledged, permitted or delivered yet; Misuse if it was never said here."""

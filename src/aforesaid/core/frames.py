@@ -1,0 +1,122 @@
+"""What travels between two protocol objects declares itself: hosts read the declaration and guess nothing.
+
+A frame is a named tuple under `@frame(...)`: immutable, hashable, as fast as a tuple. Two frames are equal
+only if they are of the same kind: a `Keep` is no `Close`, whatever link they name. What the fields hold is
+said by their types (`core.fields`); what a host may do with the frame, by the declaration:
+
+    @frame(control=True, droppable=True, link="link")
+    class Welcome(NamedTuple):
+        link: Lid
+
+Kinds are compared in Python, which costs a third of a microsecond, and no host compares frames while it
+works: simulator and node hand them on, the explorer knows them by their pictures.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+Message: TypeAlias = Any
+"""A frame of the protocol's own."""
+
+Kind = TypeVar("Kind", bound=type)
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What hosts know of one kind of frame. Places are indexes of fields; -1: there is none."""
+
+    control: bool = False
+    """It exists for the sake of links, not of messages: hosts count it apart."""
+    droppable: bool = False
+    """It may be lost without harm to the link it travels on."""
+    deferrable: bool = False
+    """A host whose application takes no messages may keep it back while later frames go on, or drop it: its
+    sender sends it again."""
+    cumulative: Callable[[Any], bool] | None = None
+    """Whether this one tells all that earlier ones of its kind to the same peer told: then these need not
+    leave."""
+    introduces: bool = False
+    """Whoever receives it may have to reach those it names."""
+    holds: Callable[[Any], bool] | None = None
+    """What must hold between its fields; a frame from outside for which it does not is refused."""
+    link_at: int = NOWHERE
+    """The link instance it travels on: it keeps its order with the other frames of that instance."""
+    concerns_at: int = NOWHERE
+    """A link instance it is about and is not ordered with."""
+    gone_at: int = NOWHERE
+    """Names of processes that are gone for good, as the sender was told."""
+
+    def link(self, message: Any) -> Any:
+        """The link instance that a frame of this kind travels on, or else is about; None: neither."""
+        if self.link_at >= 0:
+            return message[self.link_at]
+        return message[self.concerns_at] if self.concerns_at >= 0 else None
+
+
+UNDECLARED = Declaration()
+
+
+def frame(
+    *,
+    control: bool = False,
+    droppable: bool = False,
+    deferrable: bool = False,
+    cumulative: Callable[[Any], bool] | bool = False,
+    introduces: bool = False,
+    holds: Callable[[Any], bool] | None = None,
+    link: str = "",
+    concerns: str = "",
+    gone: str = "",
+) -> Callable[[Kind], Kind]:
+    """Declare a named tuple a frame; `link`, `concerns` and `gone` name fields."""
+
+    def declare(kind: Any) -> Any:
+        kind.declaration = Declaration(
+            control=control,
+            droppable=droppable,
+            deferrable=deferrable,
+            cumulative=_always if cumulative is True else cumulative or None,
+            introduces=introduces,
+            holds=holds,
+            link_at=kind._fields.index(link) if link else NOWHERE,
+            concerns_at=kind._fields.index(concerns) if concerns else NOWHERE,
+            gone_at=kind._fields.index(gone) if gone else NOWHERE,
+        )
+        kind.__eq__, kind.__ne__, kind.__hash__ = _equal, _unequal, _hash
+        return kind
+
+    return declare
+
+
+def declaration_of(kind: type) -> Declaration:
+    """What was declared of a kind of frame; of anything else, nothing."""
+    declared: Declaration = getattr(kind, "declaration", UNDECLARED)
+    return declared
+
+
+def link_of(message: Message) -> Any:
+    """The link instance a frame travels on; None for frames that travel on none."""
+    place = declaration_of(type(message)).link_at
+    return message[place] if place >= 0 else None
+
+
+_same_fields: Callable[[Any, Any], bool] = tuple.__eq__
+
+
+def _always(message: Any) -> bool:
+    return True
+
+
+def _equal(self: Any, other: object) -> bool:
+    return type(self) is type(other) and _same_fields(self, other)
+
+
+def _unequal(self: Any, other: object) -> bool:
+    return not _equal(self, other)
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self).__name__, tuple.__hash__(self)))
