@@ -1,4 +1,4 @@
-"""Identities, frames, ports and errors: what every room of the house agrees on. Standard library only, pure."""
+"""Identities, frames, ports and errors: what every room of the house agrees on. Pure."""
 
 from aforesaid.core.capabilities import (
     Acknowledging,

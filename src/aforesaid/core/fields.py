@@ -4,8 +4,9 @@ A frame is a named tuple whose fields are annotated with these. The wire format 
 (`wire.formats`), and a host finds the names and the payloads in a frame by them (`marked`), whatever the
 protocol. To a type checker they are plain `int`, `str` and tuples.
 
-`Process` and `Payload` bear the two marks. Numbers have bounds. A tuple of any length says how long it may be:
-so many items (`AtMost`), one for each member of a fixed group (`EACH_MEMBER`), or no more (`SOME_MEMBERS`).
+`Process` and `Payload` bear the two marks. Numbers have bounds. A tuple of any length says how long it may
+be: so many items (`AtMost`), one for each member of a fixed group (`EACH_MEMBER`), or no more than that
+(`SOME_MEMBERS`).
 """
 
 from collections.abc import Callable, Iterator

@@ -46,6 +46,8 @@ class Declaration:
     """The link instance it travels on: it keeps its order with the other frames of that instance."""
     concerns_at: int = NOWHERE
     """A link instance it is about and is not ordered with."""
+    kind_at: int = NOWHERE
+    """What it is, where one class stands for several kinds of frames."""
     gone_at: int = NOWHERE
     """Names of processes that are gone for good, as the sender was told."""
 
@@ -54,6 +56,10 @@ class Declaration:
         if self.link_at >= 0:
             return message[self.link_at]
         return message[self.concerns_at] if self.concerns_at >= 0 else None
+
+    def title(self, message: Any) -> str:
+        """What a frame of this kind is called."""
+        return str(message[self.kind_at]) if self.kind_at >= 0 else type(message).__name__
 
 
 UNDECLARED = Declaration()
@@ -69,24 +75,27 @@ def frame(
     holds: Callable[[Any], bool] | None = None,
     link: str = "",
     concerns: str = "",
+    kind: str = "",
     gone: str = "",
 ) -> Callable[[Kind], Kind]:
-    """Declare a named tuple a frame; `link`, `concerns` and `gone` name fields."""
+    """Declare a named tuple a frame; `link`, `concerns`, `kind` and `gone` name fields."""
 
-    def declare(kind: Any) -> Any:
-        kind.declaration = Declaration(
+    def declare(named_tuple: Any) -> Any:
+        places = {field: place for place, field in enumerate(named_tuple._fields)}
+        named_tuple.declaration = Declaration(
             control=control,
             droppable=droppable,
             deferrable=deferrable,
             cumulative=_always if cumulative is True else cumulative or None,
             introduces=introduces,
             holds=holds,
-            link_at=kind._fields.index(link) if link else NOWHERE,
-            concerns_at=kind._fields.index(concerns) if concerns else NOWHERE,
-            gone_at=kind._fields.index(gone) if gone else NOWHERE,
+            link_at=places[link] if link else NOWHERE,
+            concerns_at=places[concerns] if concerns else NOWHERE,
+            kind_at=places[kind] if kind else NOWHERE,
+            gone_at=places[gone] if gone else NOWHERE,
         )
-        kind.__eq__, kind.__ne__, kind.__hash__ = _equal, _unequal, _hash
-        return kind
+        named_tuple.__eq__, named_tuple.__ne__, named_tuple.__hash__ = _equal, _unequal, _hash
+        return named_tuple
 
     return declare
 

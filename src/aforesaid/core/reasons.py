@@ -42,8 +42,8 @@ _SENTENCES = {
     "not awaited": "{message} waits for nothing here: if it was for {who}, it was delivered.",
     "at once": "nothing waits here: {who} delivers what arrives at once.",
     "kept": "{message} is acknowledged; it is kept because an earlier message is not.",
-    "missing permit": "{message} is not sent to {who}: the permit from {holder} for its message {cause.number}"
-    " is missing.",
+    "missing permit": "{message} is not sent to {who}: the permit from {holder} for its message "
+    "{cause.number} is missing.",
     "more permits": "{message} waits for {number} more permits.",
     "missing ack": "{message} was sent to {who}, whose ack is missing.",
     "frames unacked": "{who} has frames of {message.origin} to acknowledge.",

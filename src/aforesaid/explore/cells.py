@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from aforesaid.core import declaration_of
 from aforesaid.explore.local import (
     CALL,
     EXPIRE,
@@ -266,7 +267,7 @@ class Cells:
 
     def _may_be_lost(self, frame: int) -> bool:
         """Links that open and close are reliable, but for frames that say they may be lost."""
-        return not self.graph.cast.linked or getattr(self.graph.frames[frame].message, "droppable", False)
+        return not self.graph.cast.linked or declaration_of(type(self.graph.frames[frame].message)).droppable
 
     def _suspects(self, row: Cell) -> list[int]:
         """The peers that crashed and of which the process was not told yet."""

@@ -17,12 +17,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, Process, Timer, freeze
+from aforesaid.core import Message, Process, Timer, freeze, link_of
 from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
 from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
-from aforesaid.sim.network import link_of
 
 SPEAK, RECEIVE, EXPIRE, SUSPECT = "speak", "receive", "expire", "suspect"
 CALL, LINK_DOWN = "call", "link_down"

@@ -11,10 +11,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer, freeze
+from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer, freeze, link_of
 from aforesaid.explore.schedule import shown
 from aforesaid.explore.scope import Cast
-from aforesaid.sim.network import link_of
 
 NOW: Nanoseconds = 0
 """Time is abstract: a timer may fire at any moment, so deadlines tell nothing and must not be state."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from heapq import heapify
 from typing import TYPE_CHECKING, Any
 
-from aforesaid.core import Process
+from aforesaid.core import Process, link_of
 from aforesaid.sim.chance import Chance
-from aforesaid.sim.network import Channel, link_of
+from aforesaid.sim.network import Channel
 
 if TYPE_CHECKING:
     from aforesaid.sim.simulation import Simulation

@@ -1,14 +1,15 @@
 """The network between simulated processes: when a frame arrives, how often, or never.
 
 Frames of one *channel* keep their order where the scenario asks for it. A channel is a directed pair of
-processes; or one direction of a link instance, for frames that name theirs in a field `link` (overlays).
+processes; or one direction of a link instance, for frames that declare theirs (overlays).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from aforesaid.core import Nanoseconds, Process
+from aforesaid.core import Nanoseconds, Process, declaration_of
+from aforesaid.core.frames import Declaration
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
 from aforesaid.sim.parts import Network as NetworkModel
@@ -39,7 +40,7 @@ class Counters:
     control: int = 0
     """Of the frames sent, those that their algorithm marks as control messages."""
     control_kinds: dict[str, int] = field(default_factory=dict)
-    """The same by their field `kind`, by the name of their type where they have none."""
+    """The same by what they are called."""
     faults: dict[str, int] = field(default_factory=dict)
 
     def fired(self, fault: str) -> None:
@@ -60,8 +61,8 @@ class Network:
         self._fifo = model.fifo
         self._latest: dict[Channel, Nanoseconds] = {}
         """Per channel, the latest arrival so far."""
-        self._marks: dict[type, tuple[bool, bool, bool]] = {}
-        """By type of frame: whether it is a control message, is droppable, names its link instance."""
+        self._declared: dict[type, Declaration] = {}
+        """What the kinds of frames seen so far declare."""
         self._disconnected: set[Any] = set()
         """Link instances whose connection was lost."""
         self._partitions: list[Partition] = []
@@ -71,11 +72,14 @@ class Network:
         """Hand a message to the link towards each target."""
         counters = self._counters
         loss = self._loss
-        control, droppable, linked = self._marks.get(type(message)) or self._learn(type(message))
-        link = message.link if linked else None
-        if control:
-            self._count(message, len(targets))
-        if droppable:
+        kind = type(message)
+        declared = self._declared.get(kind)
+        if declared is None:
+            declared = self._declared[kind] = declaration_of(kind)
+        link = message[declared.link_at] if declared.link_at >= 0 else None
+        if declared.control:
+            self._count(declared.title(message), len(targets))
+        if declared.droppable:
             loss = 1.0 - (1.0 - loss) * (1.0 - self._control_loss)
         if link in self._disconnected:
             counters.sent += len(targets)
@@ -134,13 +138,7 @@ class Network:
         for partition in list(self._partitions):
             self.mend(partition, now)
 
-    def _learn(self, kind: type) -> tuple[bool, bool, bool]:
-        marks = getattr(kind, "control", False), getattr(kind, "droppable", False), hasattr(kind, "link")
-        self._marks[kind] = marks
-        return marks
-
-    def _count(self, message: Any, copies: int) -> None:
-        name = getattr(message, "kind", type(message).__name__)
+    def _count(self, name: str, copies: int) -> None:
         kinds = self._counters.control_kinds
         kinds[name] = kinds.get(name, 0) + copies
         self._counters.control += copies
@@ -170,11 +168,6 @@ class Network:
                 self._counters.lost += 1
             return True
         return False
-
-
-def link_of(message: Any) -> Any:
-    """The link instance a frame travels on; None for frames that name none."""
-    return getattr(message, "link", None)
 
 
 def _separates(partition: Partition, source: Process, target: Process) -> bool:

@@ -5,18 +5,21 @@ there is, n - 1 frames per message, and the one against which relaying is measur
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
 from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
+Body = TypeVar("Body")
 
-class Once(NamedTuple):
+
+@frame()
+class Once(NamedTuple, Generic[Body]):
     """A message on its only way."""
 
     message_id: MessageId
-    body: Any
+    body: Body
 
 
 class BestEffort(QuietLayer):

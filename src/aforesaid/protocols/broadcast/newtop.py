@@ -54,36 +54,50 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import MILLISECOND, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import (
+    MILLISECOND,
+    Count,
+    Effects,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Payload,
+    Process,
+    Timer,
+    frame,
+)
 
 IDLE_MS = 10.0
 NEVER = 1 << 62
 """Above every clock: the floor of nobody."""
 
 
+@frame()
 class Data(NamedTuple):
     """A message. The id stands first: messages of one clock sort by origin."""
 
     message_id: MessageId
-    clock: int
-    received: int
+    clock: Count
+    received: Count
     payload: Payload
 
 
+@frame()
 class Null(NamedTuple):
     """Says how far its sender is, and nothing else."""
 
-    clock: int
+    clock: Count
     received: int
 
 
 class End(NamedTuple):
     """What a survivor knows of a crashed process: the last clock heard of it, or its cut if settled."""
 
-    clock: int
+    clock: Count
     settled: bool
 
 
+@frame()
 class Flush(NamedTuple):
     """All that its sender knows of those that are down; the messages in the order of delivery."""
 

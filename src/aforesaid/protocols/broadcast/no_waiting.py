@@ -18,13 +18,25 @@ Algorithm 1' needs a perfect detector: a wrongly suspected process may miss what
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.core import Effects, Handed, Layer, MessageId, Nanoseconds, Payload, Process
+from aforesaid.core import (
+    Count,
+    Effects,
+    Handed,
+    Layer,
+    MessageId,
+    Nanoseconds,
+    Number,
+    Payload,
+    Process,
+    frame,
+)
 from aforesaid.protocols.layered import OverLayer
 
-Source: TypeAlias = tuple[Process, int]
+Source: TypeAlias = tuple[Process, Count]
 """An incarnation of an origin."""
 
 
+@frame()
 class Told(NamedTuple):
     """What travels through the layer below: everything that came before, the id, and the payload."""
 
@@ -33,10 +45,11 @@ class Told(NamedTuple):
     payload: Payload
 
 
+@frame()
 class Ack(NamedTuple):
     """The sender has delivered, of each source named, the messages up to the number beside it."""
 
-    delivered: tuple[tuple[Source, int], ...]
+    delivered: tuple[tuple[Source, Number], ...]
 
 
 class NoWaiting(OverLayer):

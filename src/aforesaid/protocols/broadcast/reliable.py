@@ -14,24 +14,29 @@ Deviations from the slides:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
 from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
+Body = TypeVar("Body")
 
-class Relay(NamedTuple):
+
+@frame()
+class Relay(NamedTuple, Generic[Body]):
     """A message on its way, first hand or relayed."""
 
     message_id: MessageId
-    body: Any
+    body: Body
 
 
+@frame()
 class Join(NamedTuple):
     """A newcomer asks its contact to be counted in."""
 
 
+@frame()
 class Welcome(NamedTuple):
     """The contact's answer: the group, and what the newcomer is not owed."""
 
@@ -39,10 +44,12 @@ class Welcome(NamedTuple):
     received: Any
 
 
+@frame()
 class Hello(NamedTuple):
     """A newcomer greets the group it was welcomed into."""
 
 
+@frame()
 class Bye(NamedTuple):
     """The sender leaves."""
 
@@ -58,8 +65,8 @@ class EagerReliable(QuietLayer):
         self.sent = 0
         self.outside = False
         """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`, what comes in `early`."""
-        self.unsaid: list[Relay] = []
-        self.early: list[tuple[Process, Relay]] = []
+        self.unsaid: list[Relay[Any]] = []
+        self.early: list[tuple[Process, Relay[Any]]] = []
 
     def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]:
         self.sent += 1
@@ -98,7 +105,7 @@ class EagerReliable(QuietLayer):
         waiting = len(self.unsaid) + len(self.early)
         return {"out_of_order": self.received.exceptions, "outside": waiting}
 
-    def _say(self, relay: Relay, out: Effects) -> Handed:
+    def _say(self, relay: Relay[Any], out: Effects) -> Handed:
         origin, incarnation, number = relay.message_id
         self.received.add((origin, incarnation), number)
         if self.peers:

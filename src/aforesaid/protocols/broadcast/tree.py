@@ -18,11 +18,12 @@ the tree's depth in hops per message, and all that crosses the tree passes its r
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
 
 FAN_OUT = 2
 
 
+@frame()
 class Relay(NamedTuple):
     """A message on its way along the tree."""
 

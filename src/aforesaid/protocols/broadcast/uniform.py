@@ -10,18 +10,21 @@ while a message is pending, so memory returns to empty.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
 from aforesaid.protocols.layered import QuietLayer
 from aforesaid.structures import Received
 
+Body = TypeVar("Body")
 
-class Relay(NamedTuple):
+
+@frame()
+class Relay(NamedTuple, Generic[Body]):
     """A message on its way; from its sender it is also an ack."""
 
     message_id: MessageId
-    body: Any
+    body: Body
 
 
 class UniformReliable(QuietLayer):
@@ -64,7 +67,7 @@ class UniformReliable(QuietLayer):
     def gauges(self) -> Mapping[str, int]:
         return {"out_of_order": self.received.exceptions, "unacked": len(self.pending)}
 
-    def _relay(self, relay: Relay, acks: set[Process], out: Effects) -> Handed:
+    def _relay(self, relay: Relay[Any], acks: set[Process], out: Effects) -> Handed:
         self.pending[relay.message_id] = relay.body
         self.acks[relay.message_id] = acks
         if self.peers:

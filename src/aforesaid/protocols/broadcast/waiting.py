@@ -17,14 +17,26 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from aforesaid.core import Effects, Handed, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
+from aforesaid.core import (
+    Effects,
+    Handed,
+    Layer,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Payload,
+    Process,
+    Vector,
+    frame,
+)
 from aforesaid.protocols.layered import OverLayer
 
 
+@frame()
 class Stamped(NamedTuple):
     """What travels through the layer below: W, in the order of the group's sorted names, and the payload."""
 
-    vector: tuple[int, ...]
+    vector: Vector
     payload: Payload
 
 

@@ -44,11 +44,13 @@ from aforesaid.core import (
     Nanoseconds,
     Payload,
     Process,
+    frame,
 )
 from aforesaid.protocols.addressed import GroupMember
 from aforesaid.structures import SlidingArray
 
 
+@frame()
 class Data(NamedTuple):
     """A message; an eager one is a secret until its YouCanTell."""
 
@@ -57,10 +59,12 @@ class Data(NamedTuple):
     payload: Payload
 
 
+@frame()
 class Ack(NamedTuple):
     """The one Data on its way to this sender was delivered."""
 
 
+@frame()
 class YouCanTell(NamedTuple):
     """One of the sender's eager messages is no secret any more."""
 

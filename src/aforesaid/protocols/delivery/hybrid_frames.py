@@ -19,39 +19,44 @@ from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
-from aforesaid.core import MessageId, Payload, Process
+from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
 
 
+@frame(deferrable=True)
 class Msg(NamedTuple):
     """A message of the application on its way (MSG)."""
 
-    incarnation: int
-    number: int
-    previous: int
+    incarnation: Count
+    number: Number
+    previous: Count
     """The number before it on this channel, 0 if it is the first."""
     flagged: bool
     """Whoever delivers it needs a permit before it may pass on what it knows."""
     payload: Payload
 
 
+@frame(deferrable=True, gone="gone")
 class News(NamedTuple):
     """The first message that leaves on a channel after an eviction: it tells who is gone."""
 
-    gone: tuple[Process, ...]
+    gone: Members
     message: Msg
 
 
+@frame(gone="gone")
 class Notice(NamedTuple):
     """Who is gone, for a peer that owes us permits: it may be waiting for one of them."""
 
-    gone: tuple[Process, ...]
+    gone: Members
 
 
+# An ack with a request for a permit is more than an ack.
+@frame(cumulative=lambda ack: not ack.wanted)
 class Ack(NamedTuple):
     """Everything of this channel up to `number` was delivered (ACK)."""
 
-    number: int
-    wanted: int
+    number: Count
+    wanted: Count
     """The oldest message whose permit is missing, if this is a reminder, else 0."""
 
 
@@ -61,10 +66,11 @@ new_ack = partial(tuple.__new__, Ack)
 new_message_id = partial(tuple.__new__, MessageId)
 
 
+@frame(cumulative=True)
 class Permit(NamedTuple):
     """What the messages of this channel up to `number` tell may be passed on (PERMIT)."""
 
-    number: int
+    number: Number
 
 
 class Resend(NamedTuple):

@@ -32,7 +32,17 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.core import Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process
+from aforesaid.core import (
+    Count,
+    Effects,
+    MessageId,
+    Misbehaviour,
+    Nanoseconds,
+    Number,
+    Payload,
+    Process,
+    frame,
+)
 from aforesaid.protocols.addressed import GroupMember
 
 
@@ -42,20 +52,21 @@ class Entry(NamedTuple):
     Processes are ranks among the group's sorted names.
     """
 
-    sender: int
-    number: int
-    destinations: tuple[int, ...]
+    sender: Count
+    number: Number
+    destinations: tuple[Count, ...]
 
 
 Entries: TypeAlias = dict[int, Entry]
 """One sender's entries, by number."""
 
 
+@frame()
 class Logged(NamedTuple):
     """A message, as one member of its audience gets it."""
 
     message_id: MessageId
-    audience: tuple[int, ...]
+    audience: tuple[Count, ...]
     log: tuple[Entry, ...]
     payload: Payload
 

@@ -35,25 +35,29 @@ from aforesaid.core import (
     Misbehaviour,
     Misuse,
     Nanoseconds,
+    Number,
     Payload,
     Process,
     Timer,
+    frame,
 )
 from aforesaid.protocols.addressed import GroupMember
 
 
+@frame()
 class Data(NamedTuple):
     """A message, the number-th of its link."""
 
     message_id: MessageId
-    number: int
+    number: Number
     payload: Payload
 
 
+@frame()
 class Ack(NamedTuple):
     """Data `number` was delivered."""
 
-    number: int
+    number: Number
 
 
 class Resend(NamedTuple):

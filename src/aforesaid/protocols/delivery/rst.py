@@ -28,17 +28,18 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process
+from aforesaid.core import Count, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.addressed import GroupMember
 from aforesaid.structures import Received
 
 
+@frame()
 class Stamped(NamedTuple):
     """A message. Processes are ranks among the group's sorted names, the matrix is row by row."""
 
     message_id: MessageId
-    audience: tuple[int, ...]
-    matrix: tuple[int, ...]
+    audience: tuple[Count, ...]
+    matrix: tuple[Count, ...]
     payload: Payload
 
 

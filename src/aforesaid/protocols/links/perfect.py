@@ -11,31 +11,37 @@ Order is not restored: a protocol that needs FIFO links says so in the catalog.
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from aforesaid.core import (
     MILLISECOND,
     Effects,
     MessageId,
     Nanoseconds,
+    Number,
     Payload,
     Process,
     Timer,
+    frame,
 )
 from aforesaid.structures import Received
 
+Body = TypeVar("Body")
 
-class Data(NamedTuple):
+
+@frame(deferrable=True)
+class Data(NamedTuple, Generic[Body]):
     """The number-th message of this link."""
 
-    number: int
-    body: Any
+    number: Number
+    body: Body
 
 
+@frame()
 class Ack(NamedTuple):
     """Data `number` arrived."""
 
-    number: int
+    number: Number
 
 
 class Resend(NamedTuple):

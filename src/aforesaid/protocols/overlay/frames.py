@@ -5,31 +5,20 @@ taken for frames of the one that was opened after it. A frame names the link ins
 field `link`: the network keeps the order of frames of one instance, and loses only a suffix of them when the
 connection is lost. Frames without that field are ordered with nothing.
 
-The mark `control` is on the frames that exist for the sake of links, so that hosts can count them; frames
-marked `droppable` may be lost without harm to the link they travel on.
+What hosts may do with each is declared with it (`core.frames`).
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from aforesaid.core import MessageId, Process
+from aforesaid.core import Count, MessageId, Number, Payload, Process, frame
+from aforesaid.core.fields import AtMost, Where, Within
 
-ALPHA, BETA, PI, RHO = "α", "β", "π", "ρ"
+ALPHA: Final = "α"
+BETA: Final = "β"
+PI: Final = "π"
+RHO: Final = "ρ"
+ControlKind: TypeAlias = Literal["α", "β", "π", "ρ"]
 """The kinds of control messages. α and π go from a link's opener to its other end, β and ρ come back."""
-
-
-Frame = TypeVar("Frame", bound=type)
-
-
-def marked(*marks: str) -> Callable[[Frame], Frame]:
-    """Put marks on a class of frames (a named tuple takes no attributes but its fields)."""
-
-    def put(kind: Frame) -> Frame:
-        for mark in marks:
-            setattr(kind, mark, True)
-        return kind
-
-    return put
 
 
 class Lid(NamedTuple):
@@ -37,8 +26,8 @@ class Lid(NamedTuple):
 
     opener: Process
     other: Process
-    incarnation: int
-    number: int
+    incarnation: Count
+    number: Number
 
     def far_end(self, me: Process) -> Process:
         """The end that is not me."""
@@ -49,104 +38,122 @@ class Lid(NamedTuple):
         return self.opener == later.opener and self[2:] < later[2:]
 
 
-Said: TypeAlias = tuple[MessageId, Any]
-"""A message as buffers hold it: its id and its body."""
+Route: TypeAlias = Annotated[tuple[Process, ...], AtMost(64)]
+
+Flooded = TypeVar("Flooded")
+Sampling = TypeVar("Sampling")
 
 
+@frame(link="link")
 class Copy(NamedTuple):
     """A broadcast message, on one safe link."""
 
     link: Lid
     message_id: MessageId
-    body: Any
+    body: Payload
 
 
-@marked("control")
-class Flood(NamedTuple):
+FloodedId: TypeAlias = Annotated[MessageId, Where("number", Annotated[int, Within(most=-1)])]
+"""Control messages that are flooded are numbered downwards from -1, the application's upwards from 1."""
+
+
+@frame(control=True, introduces=True, link="link")
+class Flood(NamedTuple, Generic[Flooded]):
     """A copy of a broadcast whose body is a control message: the way without a route."""
 
     link: Lid
-    message_id: MessageId
-    body: Any
+    message_id: FloodedId
+    body: Flooded
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, link="link", kind="kind")
 class Control(NamedTuple):
     """α, β, π or ρ for the link `opening`, travelling on the safe link `link`."""
 
     link: Lid | None
-    kind: str
+    kind: ControlKind
     opening: Lid
-    route: tuple[Process, ...] | None
+    route: Route | None
     """The mediators from opener to other; None: flooded."""
-    path: tuple[Process, ...]
+    path: Route
     """Whom it has still to pass after the process it arrives at."""
 
 
+Said: TypeAlias = tuple[Annotated[MessageId, Where("number", int)], Control | Payload]
+"""A message as buffers hold it: its id, and its body or the control message that was flooded."""
+
+
+def _numbered_by_kind(buffer: "Buffer") -> bool:
+    """Whether control messages, and only they, have numbers below 0."""
+    return all(said.number and (said.number < 0) == (type(body) is Control) for said, body in buffer.messages)
+
+
+@frame(introduces=True, link="link", holds=_numbered_by_kind)
 class Buffer(NamedTuple):
     """Bβ: what the sender delivered between π and ρ; the first frame of a new link."""
 
     link: Lid
-    messages: tuple[Said, ...]
+    messages: Annotated[tuple[Said, ...], AtMost(2**16)]
 
 
-@marked("droppable")
+@frame(droppable=True, link="link")
 class Ack(NamedTuple):
     """The receiver opened the link: the sender may rely on it."""
 
     link: Lid
 
 
-@marked("droppable")
+@frame(droppable=True, link="link")
 class Close(NamedTuple):
     """May this link be closed?"""
 
     link: Lid
 
 
-@marked("droppable")
+@frame(droppable=True, link="link")
 class Agree(NamedTuple):
     """It may: the answer of an end that sends nothing on the link and so has no Fin to answer with."""
 
     link: Lid
 
 
-@marked("droppable")
+@frame(droppable=True, link="link")
 class Keep(NamedTuple):
     """It may not: the other end wants the link, or has no other."""
 
     link: Lid
 
 
+@frame(link="link")
 class Fin(NamedTuple):
     """The last frame of its sender on the link."""
 
     link: Lid
 
 
-@marked("droppable")
+@frame(droppable=True, concerns="lid")
 class Reset(NamedTuple):
     """The sender knows no such link, or has done with it. Answered by nothing, ordered with nothing."""
 
     lid: Lid
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, concerns="lid")
 class Join(NamedTuple):
     """A newcomer asks its contact for a first link, both ways."""
 
     lid: Lid
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, link="link")
 class Welcome(NamedTuple):
     """The contact's answer, and its first frame on that link."""
 
     link: Lid
 
 
-@marked("control", "droppable")
-class Sampled(NamedTuple):
+@frame(control=True, droppable=True, introduces=True)
+class Sampled(NamedTuple, Generic[Sampling]):
     """A message of the peer sampling, between two neighbours."""
 
-    message: Any
+    message: Sampling

@@ -23,9 +23,10 @@ Deviations from the printed algorithm:
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
 
 
+@frame()
 class Forward(NamedTuple):
     """A message on its way over one link. Links are static: their two ends name them."""
 

@@ -12,7 +12,7 @@ neighbours to each other, in a ring, and those with few links take an arc (`hand
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, MessageId, Nanoseconds, Process, Timer, frame
 from aforesaid.protocols.overlay.frames import Lid, Sampled
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import (
@@ -28,12 +28,14 @@ from aforesaid.protocols.overlay.prc.links import (
 from aforesaid.protocols.overlay.sampling import Sampler
 
 
+@frame()
 class Spare(NamedTuple):
     """To a mediator: the link to this peer exists already, there is nothing to mediate."""
 
     peer: Process
 
 
+@frame()
 class Heir(NamedTuple):
     """From a neighbour that will leave: this is another neighbour of mine."""
 

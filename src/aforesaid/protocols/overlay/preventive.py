@@ -32,7 +32,7 @@ processes end strongly connected.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, MessageId, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import (
     Agree,
@@ -45,12 +45,11 @@ from aforesaid.protocols.overlay.frames import (
     Lid,
     Reset,
     Said,
-    marked,
 )
 from aforesaid.structures import Received
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, link="link")
 class Ping(NamedTuple):
     """From the opener of a link to its other end, over safe links."""
 
@@ -60,7 +59,7 @@ class Ping(NamedTuple):
     """Whom it has still to pass after the process it arrives at."""
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, concerns="opening")
 class Pong(NamedTuple):
     """What the opener had delivered before the ping is delivered, in this incarnation."""
 
@@ -68,16 +67,17 @@ class Pong(NamedTuple):
     incarnation: int
 
 
+@frame(introduces=True, link="link")
 class Flush(NamedTuple):
     """The first frame of a new link: what its sender delivered since the ping."""
 
     link: Lid
     incarnation: int | None
     """The receiver's, as the pong told it; None: the sender has delivered nothing yet, anyone may begin."""
-    messages: tuple[Said, ...]
+    messages: tuple[tuple[MessageId, Any], ...]
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, introduces=True, link="link")
 class Welcome(NamedTuple):
     """The contact's answer, and its first frame on that link: what the newcomer is not owed."""
 

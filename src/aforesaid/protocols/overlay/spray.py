@@ -22,9 +22,10 @@ Memory: the view, the request that is out, and one answer per neighbour.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from aforesaid.core import Nanoseconds, Process, Timer
+from aforesaid.core import Count, Nanoseconds, Number, Process, Timer, frame
+from aforesaid.core.fields import AtMost
 from aforesaid.protocols.overlay.sampling import Links
 
 PERIOD: Timer = "spray period"
@@ -34,30 +35,33 @@ class Arc(NamedTuple):
     """One entry of a view: a wanted neighbour, and how many periods ago the arc was made."""
 
     peer: Process
-    age: int = 0
+    age: Count = 0
 
 
-Sample: TypeAlias = tuple[Arc, ...]
+Sample: TypeAlias = Annotated[tuple[Arc, ...], AtMost(2**10)]
 
 
+@frame()
 class Introduce(NamedTuple):
     """Take an arc to this newcomer."""
 
     newcomer: Process
 
 
+@frame()
 class Request(NamedTuple):
     """An offer of arcs, for half of the receiver's."""
 
-    exchange: tuple[int, int]
+    exchange: tuple[Count, Number]
     """The asker's incarnation, and its own count of exchanges."""
     sample: Sample
 
 
+@frame()
 class Reply(NamedTuple):
     """The offer was taken; these are given for it."""
 
-    exchange: tuple[int, int]
+    exchange: tuple[Count, Number]
     sample: Sample
 
 

@@ -24,6 +24,7 @@ from aforesaid.protocols.overlay.frames import (
     Ack,
     Buffer,
     Control,
+    ControlKind,
     Lid,
 )
 from aforesaid.protocols.overlay.prc.links import (
@@ -207,7 +208,7 @@ class Handshake:
         outgoing.state = SAFE
         self.links.grouped = True
 
-    def _send(self, kind: str, opening: Lid, route: tuple[Process, ...] | None, out: Effects) -> None:
+    def _send(self, kind: ControlKind, opening: Lid, route: tuple[Process, ...] | None, out: Effects) -> None:
         """Over safe links: directly, else past the mediators, else to everyone."""
         links = self.links
         control = Control(None, kind, opening, route, ())

@@ -159,7 +159,7 @@ class Links:
         elif target_of(body) == self.me:
             self.controls.append(body)
 
-    def copy(self, source: Process, frame: Copy | Flood, out: Effects) -> None:
+    def copy(self, source: Process, frame: Copy | Flood[Control], out: Effects) -> None:
         """A copy came in: the expected one of a message we know, or a first receipt."""
         lid, message_id, body = frame
         incoming = self.incoming.get(lid)
