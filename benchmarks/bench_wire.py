@@ -19,7 +19,7 @@ import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from aforesaid.core import MessageId
-from aforesaid.protocols.broadcast.reliable import Relay
+from aforesaid.protocols.layers.reliable import Relay
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.links.perfect import Data

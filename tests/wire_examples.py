@@ -3,7 +3,7 @@
 from typing import Any
 
 from aforesaid.core import MessageId
-from aforesaid.protocols.broadcast.reliable import Relay
+from aforesaid.protocols.layers.reliable import Relay
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
 from aforesaid.protocols.links import perfect

@@ -8,8 +8,8 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.no_waiting import Ack, NoWaiting, NoWaitingCollecting
-from aforesaid.protocols.broadcast.reliable import EagerReliable
-from aforesaid.protocols.broadcast.uniform import UniformReliable
+from aforesaid.protocols.layers.reliable import EagerReliable
+from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.broadcast.waiting import Waiting
 from harness import Recorder, judged, scenario
 from mutants.registry import DeliveredShrinksWithPast, NoLookOnCrash, OriginIsSelf, PastAsSet, SelfDelivery

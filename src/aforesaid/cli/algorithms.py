@@ -6,6 +6,7 @@ from rich.table import Table
 
 from aforesaid.cli import show
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
+from aforesaid.protocols.options import options_of
 
 
 def show_algorithms(name: str | None, as_json: bool) -> None:
@@ -30,7 +31,7 @@ def _print_all(entries: list[Algorithm]) -> None:
 
 
 def _print_one(entry: Algorithm) -> None:
-    options = "; ".join(f"{option}: {meaning}" for option, meaning in entry.options.items())
+    options = "\n".join(f"{option.name}: {option}" for option in options_of(entry.options))
     less = entry.promises_if_crashed
     show.print_facts(
         entry.name,
@@ -55,5 +56,5 @@ def _facts(entry: Algorithm) -> dict[str, Any]:
         "promises": list(entry.promises),
         "promises_if_crashed": entry.promises_if_crashed,
         "metadata": entry.metadata,
-        "options": dict(entry.options),
+        "options": {option.name: option._asdict() for option in options_of(entry.options)},
     }

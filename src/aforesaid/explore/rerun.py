@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aforesaid import __version__
-from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze
+from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze, link_of
 from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
 from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
@@ -24,7 +24,6 @@ from aforesaid.explore.scope import Build, Scope, Subject, subject
 from aforesaid.protocols.algorithm import LIVENESS
 from aforesaid.protocols.catalog import Algorithm, Setup
 from aforesaid.sim.connected import strongly_connected
-from aforesaid.sim.network import link_of
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Tracer
 
 

@@ -11,10 +11,10 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.check import PROPERTIES
-from aforesaid.core import MessageId, Misuse, Process
+from aforesaid.core import MessageId, Misuse, Process, Speaker
 from aforesaid.protocols.algorithm import LIVENESS, NO_CRASH
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
-from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.perfect import perfectly_linked
 
 PROCESSES_MAX = 8
 MESSAGES_MAX = 62
@@ -23,7 +23,7 @@ BUDGET_MAX = 1_000
 CAUSAL = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causal")
 """What is required of a protocol that is not in the catalog, unless it is said."""
 
-Build: TypeAlias = Callable[[Setup], Any]
+Build: TypeAlias = Callable[[Setup], Speaker]
 """Makes the protocol object of one process."""
 
 Script: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
@@ -232,6 +232,7 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
         if name not in PROPERTIES:
             raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
     audience_max, linked = None, scope.rewires
+    builder: Build
     if isinstance(build, str):
         build = algorithm(build)
     if isinstance(build, Algorithm):
@@ -256,4 +257,4 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
 
 
 def _perfectly_linked(build: Build) -> Build:
-    return lambda setup: PerfectLinks(build(setup))
+    return lambda setup: perfectly_linked(build(setup))

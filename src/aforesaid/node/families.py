@@ -12,7 +12,7 @@ from aforesaid.protocols.algorithm import Setup
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
 from aforesaid.protocols.links import perfect
-from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.perfect import perfectly_linked
 
 RESEND_MS = {"udp": 50.0, "tcp": 5000.0}
 """A stream loses only what was under way when it broke, and when the next one stands all is sent again."""
@@ -81,7 +81,9 @@ def build(config: Config, incarnation: int) -> Any:
     machine = entry.build(Setup(config.name, config.group, incarnation, options))
     if family(config) is LINKS:
         burst_max = BURST_MAX[config.transport]
-        return PerfectLinks(machine, round(RESEND_MS[config.transport] * MILLISECOND), burst_max=burst_max)
+        return perfectly_linked(
+            machine, round(RESEND_MS[config.transport] * MILLISECOND), burst_max=burst_max
+        )
     return machine
 
 

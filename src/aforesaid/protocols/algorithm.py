@@ -1,6 +1,7 @@
 """An algorithm as the catalog describes it: how to build it, what it needs of its world, what it promises.
 
-Promises are the checker's property names; hosts write them into the trace, so that a check knows what to
+Every algorithm owns its entry: it stands in the algorithm's own file or package, and the catalog only lists
+it. Promises are the checker's property names; hosts write them into the trace, so that a check knows what to
 require without knowing the algorithm.
 """
 
@@ -8,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid.core import MILLISECOND, Misuse, Process
+from aforesaid.core import Process, Speaker
+from aforesaid.protocols.options import Options, settings
 
 RELIABLE_LINKS = "reliable links"
 FIFO_LINKS = "FIFO links"
@@ -16,6 +18,7 @@ FIXED_GROUP = "fixed group"
 NO_CRASH = "no crash"
 DETECTOR = "perfect failure detector"
 MAJORITY = "correct majority"
+NEEDS = (RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH, DETECTOR, MAJORITY)
 
 INTEGRITY = ("no_duplicate", "no_creation")
 BEST_EFFORT = ("validity", *INTEGRITY)
@@ -47,8 +50,14 @@ class Algorithm:
     promises: tuple[str, ...]
     metadata: str
     """What it adds to a message, by the paper's account; n processes."""
-    build: Callable[[Setup], Any]
-    """Makes the protocol object of one process: a CausalBroadcast, or a CausalDelivery if `addressed`."""
+    make: Callable[[Setup, Any], Speaker]
+    """Makes the protocol object of one process, of its setup and its options."""
+    options: type[Options] = Options
+    """Its own settings."""
+    frames: tuple[Any, ...] = ()
+    """What it sends, as classes of frames, those over a layer as `Relay[Stamped]`: its wire format. Their
+    order gives the tags. It is published: while the version of the packets stays the same, new ones go to the
+    end. Empty: nothing is published, and it runs in simulator and explorer only."""
     addressed: bool = False
     """True for unicast and multicast: every message names its audience."""
     unicast: bool = False
@@ -59,10 +68,18 @@ class Algorithm:
     Whether everyone hears everything then depends on the links: liveness is promised if they end strongly
     connected.
     """
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Its own settings, by name, each with what it means."""
     promises_if_crashed: tuple[str, ...] | None = None
     """What is left of the promises where a process may crash; None: all of them."""
+    version: str = ""
+    """Of an algorithm from outside: its own version."""
+
+    def build(self, setup: Setup) -> Speaker:
+        """The protocol object of one process."""
+        return self.make(setup, settings(self.options, setup.options, self.name))
+
+    def validate(self, options: Mapping[str, Any]) -> None:
+        """Refuse settings it does not have, and values it does not take."""
+        settings(self.options, options, self.name)
 
     def promised(self, crashes: bool, connected: bool = True) -> tuple[str, ...]:
         """What it promises in a run in which processes may crash, or whose links fell apart."""
@@ -70,23 +87,3 @@ class Algorithm:
         if crashes and self.promises_if_crashed is not None:
             promises = self.promises_if_crashed
         return promises if connected else tuple(name for name in promises if name not in LIVENESS)
-
-    def validate(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings it does not have, and values it does not take."""
-        for name in options:
-            if name not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise Misuse(f"options.{name}: {self.name} has no such option; it has: {known}")
-        try:
-            self.build(Setup("p0", ("p0",), 0, options))
-        except Misuse as error:
-            raise Misuse(f"options: {error}") from error
-
-
-def in_nanoseconds(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with `resend_ms` in the protocols' own unit, `resend_after`."""
-    converted = dict(options)
-    resend_ms = converted.pop("resend_ms", 50.0)
-    if type(resend_ms) not in (int, float) or not 0 < resend_ms < float("inf"):
-        raise Misuse(f"resend_ms must be a time in milliseconds above 0, not {resend_ms!r}")
-    return {**converted, "resend_after": round(resend_ms * MILLISECOND)}

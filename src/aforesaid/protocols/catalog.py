@@ -1,34 +1,43 @@
 """The catalog: every algorithm by name."""
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    FIXED_GROUP,
-    MAJORITY,
-    NO_CRASH,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
+from aforesaid.protocols.algorithm import Algorithm, Setup
+from aforesaid.protocols.broadcast import newtop, no_waiting, pak, tree, unordered, waiting
+from aforesaid.protocols.delivery import (
+    cykas,
+    hybrid_basic,
+    hybrid_multicast,
+    hybrid_multicast_sps,
+    hybrid_sps,
+    ks,
+    mf,
+    rst,
 )
-from aforesaid.protocols.entries_broadcast import BROADCASTS
-from aforesaid.protocols.entries_delivery import DELIVERIES
-from aforesaid.protocols.entries_overlay import OVERLAYS
+from aforesaid.protocols.overlay import link_memory, prc_entries, preventive
 
-__all__ = [
-    "CATALOG",
-    "DETECTOR",
-    "FIFO_LINKS",
-    "FIXED_GROUP",
-    "MAJORITY",
-    "NO_CRASH",
-    "RELIABLE_LINKS",
-    "Algorithm",
-    "Setup",
-    "algorithm",
-]
+__all__ = ["CATALOG", "Algorithm", "Setup", "algorithm"]
 
-CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in (*BROADCASTS, *OVERLAYS, *DELIVERIES)}
+_ENTRIES = (
+    *unordered.ENTRIES,
+    *no_waiting.ENTRIES,
+    *waiting.ENTRIES,
+    *pak.ENTRIES,
+    newtop.ENTRY,
+    tree.ENTRY,
+    link_memory.ENTRY,
+    preventive.ENTRY,
+    *prc_entries.ENTRIES,
+    hybrid_basic.ENTRY,
+    hybrid_sps.ENTRY,
+    hybrid_multicast.ENTRY,
+    hybrid_multicast_sps.ENTRY,
+    rst.ENTRY,
+    ks.ENTRY,
+    mf.ENTRY,
+    cykas.ENTRY,
+)
+
+CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in _ENTRIES}
 
 
 def algorithm(name: str) -> Algorithm:

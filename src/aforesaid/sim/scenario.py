@@ -16,17 +16,15 @@ import msgspec
 from msgspec import Meta, field
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.catalog import (
-    CATALOG,
+from aforesaid.protocols.algorithm import (
     DETECTOR,
     FIFO_LINKS,
     FIXED_GROUP,
     MAJORITY,
     NO_CRASH,
     RELIABLE_LINKS,
-    Algorithm,
-    algorithm,
 )
+from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.sim.explain import explain
 from aforesaid.sim.parts import (
     Churn,

@@ -12,7 +12,7 @@ from typing import Any
 from aforesaid import __version__
 from aforesaid.core import MILLISECOND, Busy, MessageId, Nanoseconds, Process, Timer
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
-from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.connected import strongly_connected
 from aforesaid.sim.faults import Faults
@@ -346,7 +346,7 @@ class Simulation:
     def _machine(self, name: Process, group: tuple[Process, ...], incarnation: int = 0) -> Any:
         machine = self._build(Setup(name, group, incarnation, self.scenario.options))
         if self.scenario.network.retransmit:
-            return PerfectLinks(machine, nanoseconds(self.scenario.network.retransmit_ms))
+            return perfectly_linked(machine, nanoseconds(self.scenario.network.retransmit_ms))
         return machine
 
     def _heal(self) -> None:

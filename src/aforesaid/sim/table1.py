@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from aforesaid.core import MILLISECOND, Misuse
+from aforesaid.core import MILLISECOND, Misuse, declaration_of, link_of
 from aforesaid.protocols.catalog import Setup, algorithm
 
 SIZES = (10, 30, 100)
@@ -134,7 +134,9 @@ class World:
         self.chance = random.Random(n)
         self.fifo = name in OVERLAYS
         names = tuple(f"p{number}" for number in range(n))
-        self.machines = {me: algorithm(name).build(Setup(me, names, 0, options)) for me in names}
+        self.machines: dict[str, Any] = {
+            me: algorithm(name).build(Setup(me, names, 0, options)) for me in names
+        }
         self.seats = {me: Seat(self, me) for me in names}
         self.now = self.order = self.frames = self.receipts = 0
         self.delivered = self.overtaken = self.control = 0
@@ -171,12 +173,12 @@ class World:
 
     def carry(self, source: str, target: str, frame: Any) -> None:
         self.frames += 1
-        self.control += getattr(type(frame), "control", False)
+        self.control += declaration_of(type(frame)).control
         if self.frames % WEIGHED == 0:
             size = len(msgspec.msgpack.encode(frame)) - len(PAYLOAD)
             if size > 0:
                 self.overheads.append(size)
-        channel = (source, target, getattr(frame, "link", None))
+        channel = (source, target, link_of(frame))
         arrival = self.now + self.chance.randint(MILLISECOND, 20 * MILLISECOND)
         latest = self.latest.get(channel, 0)
         self.overtaken += arrival < latest

@@ -24,10 +24,6 @@ from aforesaid.core import Misuse, Refused
 
 NAME_CHARS_MAX = 255
 
-Count = Annotated[int, Meta(ge=0)]
-"""A number of something, 0 for none yet."""
-Number = Annotated[int, Meta(ge=1)]
-"""A place in a sequence that begins with 1."""
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 """A process."""
 
@@ -48,10 +44,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple of up to so many items of one shape."""
+    """A tuple of any number of items of one shape, within limits."""
 
     item: Any
-    at_most: int
+    length: Meta
 
 
 @dataclass(frozen=True)
@@ -60,13 +56,6 @@ class Either:
 
     part: Any
     atom: Any
-
-
-def shape(kind: Any, /, **fields: Any) -> Shape:
-    """The shape of a named tuple; names every field, so that a change of the protocol does not go unseen."""
-    if tuple(fields) != kind._fields:
-        raise TypeError(f"{kind.__name__} has the fields {kind._fields}, but its shape {tuple(fields)}")
-    return Shape(kind, tuple(fields.values()))
 
 
 class Codec:
@@ -127,8 +116,8 @@ def _wire_type(part: Any) -> Any:
     match part:
         case Shape(_, fields):
             return GenericAlias(tuple, tuple(map(_wire_type, fields)))
-        case Several(item, at_most):
-            return Annotated[GenericAlias(tuple, (_wire_type(item), ...)), Meta(max_length=at_most)]
+        case Several(item, length):
+            return Annotated[GenericAlias(tuple, (_wire_type(item), ...)), length]
         case Either(inner, atom):
             return _wire_type(inner) | atom
     return part

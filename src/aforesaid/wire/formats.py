@@ -1,119 +1,146 @@
-"""The published formats: which frames the node algorithms send, in which order, and what each field holds.
+"""The wire format of an algorithm, as its frames declare it: what each field holds, and who may be named.
 
-The order of a tuple below gives the tags. It is published (docs/wire.md, tests/vectors/wire): a shape is not
-changed, moved or removed while the version of the packets stays the same; new ones go to the end.
+An algorithm lists its frames in its entry; their order gives the tags. It is published (docs/wire.md,
+tests/vectors/wire): a shape is not changed, moved or removed while the version of the packets stays the same;
+new ones go to the end. What a field may hold follows from its declared type (`core.fields`).
 
 Where the group is fixed its names are part of the format: an unknown name or a vector of another length is
 refused here, and no protocol has to fear it.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import Meta
 
-from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.protocols.broadcast.reliable import Relay
-from aforesaid.protocols.broadcast.waiting import Stamped
-from aforesaid.protocols.delivery.hybrid_frames import Ack as HybridAck
-from aforesaid.protocols.delivery.hybrid_frames import Msg, News, Notice, Permit
+from aforesaid.core import Misuse, Process, declaration_of
+from aforesaid.core.fields import NAME, PAYLOAD, AtMost, PerMember, Where, Within, hints_of
+from aforesaid.protocols.algorithm import FIXED_GROUP, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.links import perfect
-from aforesaid.protocols.overlay import frames as overlay
-from aforesaid.protocols.overlay.living import Heir, Spare
-from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
-from aforesaid.wire.codec import Count, Either, Name, Number, Several, Shape, shape
+from aforesaid.wire.codec import Either, Name, Several, Shape
 
 GROUP_MAX = 2**16
-ROUTE_MAX = 64
-BUFFERED_MAX = 2**16
-ARCS_MAX = 2**10
+ITEMS_MAX = 2**16
+"""Of a tuple whose declaration does not say how long it may be."""
+TEXT_CHARS_MAX = 255
+"""Of a text that is no name."""
 
 
-def hybrid(group: Sequence[Process]) -> tuple[Shape, ...]:
-    """Hybrid buffering; every variant says the same."""
-    gone = Several(_one_of(group), len(group))
-    msg = shape(Msg, incarnation=Count, number=Number, previous=Count, flagged=bool, payload=bytes)
-    return (
-        msg,
-        shape(News, gone=gone, message=msg),
-        shape(HybridAck, number=Count, wanted=Count),
-        shape(Permit, number=Number),
-        shape(Notice, gone=gone),
-    )
-
-
-def waiting(group: Sequence[Process]) -> tuple[Shape, ...]:
-    """Waiting vector clocks over reliable broadcast over perfect links: connections are lost, too."""
-    exactly = Meta(min_length=len(group), max_length=len(group))
-    vector: Any = Annotated[tuple[Count, ...], exactly]
-    relay = shape(
-        Relay,
-        message_id=shape(MessageId, origin=_one_of(group), incarnation=Count, number=Number),
-        body=shape(Stamped, vector=vector, payload=bytes),
-    )
-    return (shape(perfect.Data, number=Number, body=relay), shape(perfect.Ack, number=Number))
-
-
-def prc_spray() -> tuple[Shape, ...]:
-    """PRC-broadcast, and Spray under it."""
-    on_link = [overlay.Ack, overlay.Close, overlay.Agree, overlay.Keep, overlay.Fin]
-    sampling = (
-        shape(Spare, peer=Name),
-        shape(Introduce, newcomer=Name),
-        shape(Request, exchange=_EXCHANGE, sample=_SAMPLE),
-        shape(Reply, exchange=_EXCHANGE, sample=_SAMPLE),
-        shape(Heir, peer=Name),
-    )
-    return (
-        shape(overlay.Copy, link=_LID, message_id=_SAID_BY_PEOPLE, body=bytes),
-        shape(overlay.Flood, link=_LID, message_id=_FLOODED, body=_CONTROL),
-        _CONTROL,
-        shape(overlay.Buffer, link=_LID, messages=Several(_SAID, BUFFERED_MAX)),
-        *(shape(kind, link=_LID) for kind in on_link),
-        shape(overlay.Reset, lid=_LID),
-        shape(overlay.Join, lid=_LID),
-        shape(overlay.Welcome, link=_LID),
-        *(shape(overlay.Sampled, message=message) for message in sampling),
-    )
-
-
-def shapes_of(algorithm: str, group: Sequence[Process] = ()) -> tuple[Shape, ...]:
-    """The format of a node algorithm by its name in the catalog; a fixed group is told at the outset."""
-    if algorithm in ("hybrid_basic", "hybrid_sps", "hybrid_multicast", "hybrid_multicast_sps"):
-        return hybrid(group)
-    if algorithm == "waiting":
-        return waiting(group)
-    if algorithm in ("prc", "prc_spray"):
-        return prc_spray()
-    raise Misuse(f"no wire format is published for {algorithm!r}: it runs in the simulator only")
-
-
-def _one_of(group: Sequence[Process]) -> Any:
-    """A name of the group."""
-    if not 0 < len(group) <= GROUP_MAX:
+def shapes_of(name: str | Algorithm, group: Sequence[Process] = ()) -> tuple[Shape, ...]:
+    """The format of an algorithm, as nodes speak it; a fixed group is told at the outset."""
+    entry = algorithm(name) if isinstance(name, str) else name
+    if not entry.frames:
+        raise Misuse(f"no wire format is published for {entry.name!r}: it runs in the simulator only")
+    if FIXED_GROUP in entry.needs and not 0 < len(group) <= GROUP_MAX:
         raise Misuse(f"a fixed group has 1 to {GROUP_MAX} members, not {len(group)}")
-    return Literal[tuple(group)]
+    reader = _Reader(tuple(group) if FIXED_GROUP in entry.needs else None)
+    return tuple(reader.shape(kind) for kind in frames_of(entry))
 
 
-_BELOW_ZERO = Annotated[int, Meta(le=-1)]
+def frames_of(entry: Algorithm) -> tuple[Any, ...]:
+    """The frames of an algorithm on a network that loses: those of perfect links, where it needs them."""
+    if needs_links(entry):
+        return (*map(_in_data, entry.frames), perfect.Ack)
+    return entry.frames
 
-_LID = shape(overlay.Lid, opener=Name, other=Name, incarnation=Count, number=Number)
-_ROUTE = Several(Name, ROUTE_MAX)
-_CONTROL = shape(
-    overlay.Control,
-    link=Either(_LID, None),
-    kind=Literal[overlay.ALPHA, overlay.BETA, overlay.PI, overlay.RHO],
-    opening=_LID,
-    route=Either(_ROUTE, None),
-    path=_ROUTE,
-)
-_SAID_BY_PEOPLE = shape(MessageId, origin=Name, incarnation=Count, number=Number)
-_FLOODED = shape(MessageId, origin=Name, incarnation=Count, number=_BELOW_ZERO)
-_SAID = Shape(
-    tuple,
-    (shape(MessageId, origin=Name, incarnation=Count, number=int), Either(_CONTROL, bytes)),
-    # Control messages that are flooded are numbered downwards from -1, the application's upwards from 1.
-    holds=lambda said: (said[0].number < 0) == (type(said[1]) is overlay.Control) and said[0].number != 0,
-)
-_EXCHANGE = tuple[Count, Number]
-_SAMPLE = Several(shape(Arc, peer=Name, age=Count), ARCS_MAX)
+
+def needs_links(entry: Algorithm) -> bool:
+    """Whether perfect links go under the algorithm: no transport is reliable across reconnection."""
+    return RELIABLE_LINKS in entry.needs and not entry.linked
+
+
+class _Reader:
+    """Reads shapes off declared types, for one group; None: the group changes."""
+
+    def __init__(self, group: tuple[Process, ...] | None) -> None:
+        self._group = group
+        self._name: Any = Name if group is None else Literal[group]
+        self._members_max = GROUP_MAX if group is None else len(group)
+
+    def shape(self, kind: Any, bodies: Mapping[Any, Any] | None = None, where: Where | None = None) -> Shape:
+        """The shape of a class of frames, or of one over a body, `Relay[Stamped]`."""
+        named = get_origin(kind) or kind
+        bodies = {**(bodies or {}), **dict(zip(_parameters(named), get_args(kind), strict=False))}
+        hints = hints_of(named)
+        if where is not None:
+            hints[where.field] = where.kind
+        fields = []
+        for field in named._fields:
+            try:
+                fields.append(self._part(hints[field], bodies))
+            except TypeError as error:
+                raise TypeError(f"{named.__name__}.{field}: {error}") from None
+        return Shape(named, tuple(fields), declaration_of(named).holds)
+
+    def _part(self, hint: Any, bodies: Mapping[Any, Any]) -> Any:
+        origin, arguments = get_origin(hint), get_args(hint)
+        if isinstance(hint, TypeVar):
+            return self._part(bodies[hint], bodies) if hint in bodies else _unknown(hint)
+        if origin is Annotated:
+            return self._annotated(arguments[0], arguments[1:], bodies)
+        if origin in (Union, UnionType):
+            return self._either(arguments, bodies)
+        if origin is tuple:
+            return self._tuple(arguments, bodies, Meta(max_length=ITEMS_MAX))
+        if hasattr(origin or hint, "_fields"):
+            return self.shape(hint, bodies)
+        if hint is str:
+            return Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]
+        if hint in (int, bool, float, bytes) or origin is Literal:
+            return hint
+        return _unknown(hint)
+
+    def _annotated(self, kind: Any, marks: tuple[Any, ...], bodies: Mapping[Any, Any]) -> Any:
+        for mark in marks:
+            match mark:
+                case _ if mark == NAME:
+                    return self._name
+                case _ if mark == PAYLOAD:
+                    return bytes
+                case Within(least, most):
+                    return Annotated[kind, Meta(ge=least, le=most)]
+                case AtMost(items):
+                    return self._tuple(get_args(kind), bodies, Meta(max_length=items))
+                case PerMember(exactly):
+                    least = self._members_max if exactly and self._group is not None else 0
+                    meta = Meta(min_length=least, max_length=self._members_max)
+                    return self._tuple(get_args(kind), bodies, meta)
+                case Where():
+                    return self.shape(kind, bodies, mark)
+        return self._part(kind, bodies)
+
+    def _tuple(self, arguments: tuple[Any, ...], bodies: Mapping[Any, Any], length: Meta) -> Any:
+        if arguments[1:] == (...,):
+            return Several(self._part(arguments[0], bodies), length)
+        parts = tuple(self._part(argument, bodies) for argument in arguments)
+        if any(isinstance(part, Shape | Several | Either) for part in parts):
+            return Shape(tuple, parts)
+        return GenericAlias(tuple, parts)
+
+    def _either(self, kinds: tuple[Any, ...], bodies: Mapping[Any, Any]) -> Any:
+        """One thing that is no atom at most: it is told from atoms by being an array."""
+        parts = [None if kind is NoneType else self._part(kind, bodies) for kind in kinds]
+        arrays = [part for part in parts if isinstance(part, Shape | Several)]
+        atoms = [part for part in parts if not isinstance(part, Shape | Several)]
+        if len(arrays) > 1:
+            return _unknown(kinds)
+        if arrays:
+            return Either(arrays[0], reduce(or_, atoms))
+        return reduce(or_, atoms)
+
+
+def _in_data(kind: Any) -> Any:
+    return perfect.Data[kind]
+
+
+def _parameters(kind: Any) -> tuple[Any, ...]:
+    parameters: tuple[Any, ...] = getattr(kind, "__parameters__", ())
+    return parameters
+
+
+def _unknown(hint: Any) -> Any:
+    raise TypeError(f"no wire format follows from {hint}; see aforesaid.core.fields for what a field may be")

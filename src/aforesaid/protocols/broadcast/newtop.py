@@ -52,7 +52,9 @@ queue per origin (5, 50 and 500 members).
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from aforesaid.core import (
     MILLISECOND,
@@ -66,6 +68,17 @@ from aforesaid.core import (
     Timer,
     frame,
 )
+from aforesaid.protocols.algorithm import (
+    DETECTOR,
+    FIFO_LINKS,
+    FIXED_GROUP,
+    ORDER,
+    RELIABLE,
+    RELIABLE_LINKS,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.options import Options
 
 IDLE_MS = 10.0
 NEVER = 1 << 62
@@ -345,3 +358,36 @@ class Newtop:
             if counting:
                 kept[clock] = counting
         self.waiting = kept
+
+
+class NewtopOptions(Options, frozen=True):
+    """Settings of Newtop."""
+
+    idle_ms: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1e12,
+            description="how long a process with news stays silent before it sends a null message",
+        ),
+    ] = IDLE_MS
+    nulls: Annotated[
+        bool,
+        Meta(description="false: no null messages; shows how liveness is lost when a process is idle"),
+    ] = True
+
+
+def _make(setup: Setup, options: NewtopOptions) -> Newtop:
+    return Newtop(setup.me, setup.group, setup.incarnation, options.idle_ms, options.nulls)
+
+
+ENTRY = Algorithm(
+    name="newtop",
+    title="Newtop: Lamport clocks, one order for all",
+    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 9)",
+    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
+    promises=(*RELIABLE, *ORDER, "stability"),
+    metadata="one id and two clocks",
+    make=_make,
+    options=NewtopOptions,
+)

@@ -30,7 +30,9 @@ from aforesaid.core import (
     Process,
     frame,
 )
-from aforesaid.protocols.layered import OverLayer
+from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP
+from aforesaid.protocols.layers.layered import OverLayer
+from aforesaid.protocols.layers.stacking import over_each
 
 Source: TypeAlias = tuple[Process, Count]
 """An incarnation of an origin."""
@@ -154,3 +156,24 @@ class NoWaitingCollecting(NoWaiting):
             # Under a false suspicion it may never have come; in the model it is always there.
             self.past.pop(message_id, None)
             out.stable(message_id)
+
+
+ENTRIES = (
+    *over_each(
+        "no_waiting",
+        "no-waiting causal broadcast",
+        "causal broadcast slides, algorithm 1 (corrected)",
+        "every earlier message",
+        (FIXED_GROUP,),
+        lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
+    ),
+    *over_each(
+        "no_waiting_gc",
+        "no-waiting, with garbage collection",
+        "causal broadcast slides, algorithm 1' (corrected)",
+        "every earlier message not yet everywhere",
+        (FIXED_GROUP, DETECTOR),
+        lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),
+        promises=("stability",),
+    ),
+)

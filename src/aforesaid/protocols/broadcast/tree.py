@@ -16,9 +16,22 @@ the tree's depth in hops per message, and all that crosses the tree passes its r
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
 
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
+from aforesaid.protocols.algorithm import (
+    FIFO_LINKS,
+    FIXED_GROUP,
+    NO_CRASH,
+    ORDER,
+    RELIABLE,
+    RELIABLE_LINKS,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.options import Options, Positive
 
 FAN_OUT = 2
 
@@ -80,3 +93,25 @@ def neighbours(me: Process, group: Sequence[Process], fan_out: int) -> tuple[Pro
     parent = names[(place - 1) // fan_out : (place - 1) // fan_out + 1] if place else []
     first_child = fan_out * place + 1
     return (*parent, *names[first_child : first_child + fan_out])
+
+
+class TreeOptions(Options, frozen=True):
+    """Settings of the tree."""
+
+    fan_out: Annotated[Positive, Meta(description="children of a process in the tree")] = FAN_OUT
+
+
+def _make(setup: Setup, options: TreeOptions) -> Tree:
+    return Tree(setup.me, setup.group, setup.incarnation, options.fan_out)
+
+
+ENTRY = Algorithm(
+    name="tree",
+    title="FIFO broadcast along a spanning tree",
+    paper="hybrid-buffering paper, section 1",
+    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id",
+    make=_make,
+    options=TreeOptions,
+)

@@ -4,8 +4,14 @@ The floor of every comparison, and the negative control of every ordering rule: 
 keeps validity, agreement and integrity, and breaks causal order as soon as the network reorders.
 """
 
-from aforesaid.core import Effects, Handed, Joining, MessageId, Misuse, Nanoseconds, Payload, Process
-from aforesaid.protocols.layered import OverLayer
+from collections.abc import Callable
+
+from aforesaid.core import Effects, Handed, Joining, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
+from aforesaid.protocols.algorithm import BEST_EFFORT, FIXED_GROUP, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.layers.best_effort import BestEffort
+from aforesaid.protocols.layers.layered import OverLayer
+from aforesaid.protocols.layers.stacking import LAYERS
+from aforesaid.protocols.options import Options
 
 
 class Unordered(OverLayer):
@@ -22,12 +28,44 @@ class Unordered(OverLayer):
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         self._group().leave(now, out)
 
+    @property
+    def inside(self) -> bool:
+        return not isinstance(self.below, Joining) or self.below.inside
+
     def _group(self) -> Joining:
-        if not hasattr(self.below, "join"):
+        if not isinstance(self.below, Joining):
             raise Misuse(f"{type(self.below).__name__} serves a fixed group")
-        group: Joining = self.below  # type: ignore[assignment]
-        return group
+        return self.below
 
     def _arrived(self, handed: Handed, out: Effects) -> None:
         for message_id, payload in handed:
             out.deliver(message_id, payload)
+
+
+def _over(make: Callable[[Setup], Layer]) -> Callable[[Setup, Options], Unordered]:
+    return lambda setup, _: Unordered(make(setup))
+
+
+ENTRIES = (
+    Algorithm(
+        name="best_effort",
+        title="best-effort broadcast, in no order",
+        paper="causal broadcast slides, layer beb",
+        needs=(RELIABLE_LINKS, FIXED_GROUP),
+        promises=BEST_EFFORT,
+        metadata="one id",
+        make=_over(lambda setup: BestEffort(setup.me, setup.group, setup.incarnation)),
+    ),
+    *(
+        Algorithm(
+            name=below.name,
+            title=f"{below.title}, in no order",
+            paper=f"causal broadcast slides, {below.section}",
+            needs=below.needs,
+            promises=below.promises,
+            metadata="one id",
+            make=_over(below.make),
+        )
+        for below in LAYERS
+    ),
+)

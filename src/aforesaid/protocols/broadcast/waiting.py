@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from aforesaid.core import (
     Effects,
+    Explaining,
     Handed,
     Layer,
     MessageId,
@@ -26,10 +27,13 @@ from aforesaid.core import (
     Nanoseconds,
     Payload,
     Process,
+    Reason,
     Vector,
     frame,
 )
-from aforesaid.protocols.layered import OverLayer
+from aforesaid.protocols.algorithm import FIXED_GROUP
+from aforesaid.protocols.layers.layered import OverLayer
+from aforesaid.protocols.layers.stacking import RB, over_each
 
 
 @frame()
@@ -50,7 +54,7 @@ class Pending(NamedTuple):
     entry: int
 
 
-class Waiting(OverLayer):
+class Waiting(OverLayer, Explaining):
     """Algorithm 2 at one process of a fixed group."""
 
     def __init__(self, me: Process, group: Sequence[Process], below: Layer, incarnation: int = 0) -> None:
@@ -76,6 +80,20 @@ class Waiting(OverLayer):
 
     def gauges(self) -> Mapping[str, int]:
         return {**super().gauges(), "pending": sum(map(len, self.pending.values()))}
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        origin, _, number = message_id
+        rank = self.rank[origin]
+        if origin == self.me and number > self.sent:
+            raise Misuse(f"{self.me} has not said {message_id}")
+        if number <= self.vector[rank]:
+            return () if origin == self.me else (Reason("delivered", message_id),)
+        for (entry, count), pending in self.pending.items():
+            for message in pending:
+                if message.sender == rank and message.vector[rank] + 1 == number:
+                    missing = MessageId(self.group[entry], 0, count)
+                    return (Reason("missing cause", message_id, cause=missing),)
+        return (Reason("not arrived", message_id, origin, number=self.vector[rank]),)
 
     def _arrived(self, handed: Handed, out: Effects) -> None:
         for below_id, (vector, payload) in handed:
@@ -103,3 +121,15 @@ class Waiting(OverLayer):
         while entry < len(vector) and vector[entry] <= mine[entry]:
             entry += 1
         return entry
+
+
+ENTRIES = over_each(
+    "waiting",
+    "waiting, with vector clocks",
+    "causal broadcast slides, algorithm 2 (corrected)",
+    "one id and n counters",
+    (FIXED_GROUP,),
+    lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
+    body=Stamped,
+    published=(RB,),
+)

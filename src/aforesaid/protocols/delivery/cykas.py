@@ -33,7 +33,9 @@ and those that wait for it would wait for ever; order and exactly-once would sti
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from aforesaid.core import (
     Busy,
@@ -47,6 +49,17 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.algorithm import (
+    FIFO_LINKS,
+    FIXED_GROUP,
+    NO_CRASH,
+    ORDER,
+    RELIABLE,
+    RELIABLE_LINKS,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.options import Options, Positive
 from aforesaid.structures import SlidingArray
 
 
@@ -152,3 +165,29 @@ class Cykas(GroupMember):
             window.remove()
             if window and window.peek.eager:
                 out.send((window.peek.target,), YouCanTell())
+
+
+class CykasOptions(Options, frozen=True):
+    """Settings of Cykas."""
+
+    send_queue_max: Annotated[
+        Positive, Meta(description="how many messages may wait before the sender is told to wait")
+    ] = 1024
+
+
+def _make(setup: Setup, options: CykasOptions) -> Cykas:
+    return Cykas(setup.me, setup.group, setup.incarnation, send_queue_max=options.send_queue_max)
+
+
+ENTRY = Algorithm(
+    name="cykas",
+    title="Cykas: permission to tell; may starve a busy receiver",
+    paper="hybrid-buffering paper, section 4.3 and table 1 (its reference 20)",
+    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id and one flag",
+    make=_make,
+    options=CykasOptions,
+    addressed=True,
+    unicast=True,
+)

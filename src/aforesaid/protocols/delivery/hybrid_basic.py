@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
@@ -87,3 +88,8 @@ class HybridBasic(Unicast):
         u = self.u
         while self.m1 < u.next and u[self.m1].sent:
             self.m1 += 1
+
+
+ENTRY = hybrid_entry(
+    "hybrid_basic", "hybrid buffering, basic (CSPS), unicast", "algorithm 1", HybridBasic, unicast=True
+)

@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
 
@@ -125,3 +126,6 @@ class HybridMulticast(HybridProcess[Entry]):
 
     def _receivers(self, entry: Entry) -> Collection[Process]:
         return entry.previous
+
+
+ENTRY = hybrid_entry("hybrid_multicast", "hybrid buffering, basic, multicast", "algorithm 3", HybridMulticast)

@@ -43,6 +43,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 
@@ -182,3 +183,8 @@ class HybridMulticastSps(Indexed[Entry]):
 
     def _receivers(self, entry: Entry) -> Collection[Process]:
         return entry.previous
+
+
+ENTRY = hybrid_entry(
+    "hybrid_multicast_sps", "hybrid buffering, SPS-optimal, multicast", "section 5.7", HybridMulticastSps
+)

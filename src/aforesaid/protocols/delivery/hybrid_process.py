@@ -49,7 +49,20 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from aforesaid.core import MILLISECOND, Busy, Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import (
+    MILLISECOND,
+    Busy,
+    Effects,
+    Explaining,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Payload,
+    Process,
+    Reason,
+    Timer,
+    Windowed,
+)
 from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import (
     Ack,
@@ -70,7 +83,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(ABC, Generic[E]):
+class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -227,9 +240,22 @@ class HybridProcess(ABC, Generic[E]):
         for number in channel.missing:
             self._release((peer, number), now, out)
 
-    def explain(self, message_id: MessageId) -> tuple[str, ...]:
-        """Why a message is not sent, acknowledged, permitted or delivered yet; Misuse if never said here."""
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         return explanation(self, message_id)
+
+    @property
+    def stable_below(self) -> int:
+        return self.u.first
+
+    def lacking(self, number: int) -> Collection[Process]:
+        return self._unacked_by(self.u[number])
+
+    def owed(self, peer: Process) -> int:
+        channel = self.channels.get(peer)
+        return 0 if channel is None else len(channel.unacked)
+
+    def retries(self, peer: Process) -> Sequence[Timer]:
+        return (Resend(peer),)
 
     def gauges(self) -> Mapping[str, int]:
         channels = self.channels.values()

@@ -18,6 +18,7 @@ mended it fails in practically every random run (tests/paper/test_hybrid_bufferi
 from collections.abc import Sequence
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
@@ -98,3 +99,8 @@ class HybridSps(Unicast, Indexed[Entry]):
     def _forget(self, peer: Process) -> None:
         super()._forget(peer)
         self._advance_m1()
+
+
+ENTRY = hybrid_entry(
+    "hybrid_sps", "hybrid buffering, SPS-optimal, unicast", "algorithm 2", HybridSps, unicast=True
+)

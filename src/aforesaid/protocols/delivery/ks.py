@@ -44,6 +44,7 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
 
 
 class Entry(NamedTuple):
@@ -223,3 +224,15 @@ def merged(mine: Entries, theirs: Entries) -> Entries:
         if number > newest_mine and number not in mine:
             both[number] = entry
     return {number: entry for number, entry in both.items() if entry.destinations or number == newest}
+
+
+ENTRY = Algorithm(
+    name="ks",
+    title="KS: the least metadata for the least latency",
+    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 10)",
+    needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id, the audience and up to n^2 (sender, number, destinations)",
+    make=lambda setup, _: Ks(setup.me, setup.group, setup.incarnation),
+    addressed=True,
+)

@@ -25,7 +25,9 @@ one message per round trip: b messages queued take b round trips (table 1, laten
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from aforesaid.core import (
     MILLISECOND,
@@ -42,6 +44,8 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
 
 
 @frame()
@@ -176,3 +180,40 @@ class Mf(GroupMember):
 def _at_least(least: int, value: int, name: str) -> None:
     if type(value) is not int or value < least:
         raise Misuse(f"{name} must be a whole number from {least} on, not {value!r}")
+
+
+class MfOptions(Options, frozen=True):
+    """Settings of MF."""
+
+    resend_ms: Annotated[
+        Milliseconds, Meta(description="send again what was not acknowledged for so long; then it backs off")
+    ] = 50.0
+    backoff_max: Annotated[Positive, Meta(description="how many times that at most")] = 64
+    send_queue_max: Annotated[
+        int, Meta(ge=0, description="how many messages may wait before the sender is told to wait")
+    ] = 1024
+
+
+def _make(setup: Setup, options: MfOptions) -> Mf:
+    return Mf(
+        setup.me,
+        setup.group,
+        setup.incarnation,
+        resend_after=nanoseconds(options.resend_ms),
+        backoff_max=options.backoff_max,
+        send_queue_max=options.send_queue_max,
+    )
+
+
+ENTRY = Algorithm(
+    name="mf",
+    title="MF: one unacknowledged message at a time",
+    paper="hybrid-buffering paper, section 3.2 and table 1 (its reference 12)",
+    needs=(FIXED_GROUP, DETECTOR),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id and one number",
+    make=_make,
+    options=MfOptions,
+    addressed=True,
+    unicast=True,
+)

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from aforesaid.core import Count, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
 from aforesaid.structures import Received
 
 
@@ -136,3 +137,15 @@ class Rst(GroupMember):
         for target in message.audience:
             sent[row + target] = max(sent[row + target], matrix[row + target] + 1)
         self.sent = sent
+
+
+ENTRY = Algorithm(
+    name="rst",
+    title="RST: a matrix of counters",
+    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 16)",
+    needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id, the audience and n^2 counters",
+    make=lambda setup, _: Rst(setup.me, setup.group, setup.incarnation),
+    addressed=True,
+)

@@ -15,18 +15,29 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from aforesaid.core import (
     MILLISECOND,
+    Acknowledging,
+    CausalBroadcast,
+    CausalDelivery,
     Effects,
+    Explaining,
+    Joining,
     MessageId,
+    Misuse,
     Nanoseconds,
     Number,
     Payload,
     Process,
+    Reason,
+    Speaker,
     Timer,
     frame,
 )
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")
+Above = TypeVar("Above", bound=Speaker)
+
+RESEND_AFTER: Nanoseconds = 50 * MILLISECOND
 
 
 @frame(deferrable=True)
@@ -50,13 +61,13 @@ class Resend(NamedTuple):
     peer: Process
 
 
-class PerfectLinks:
-    """A protocol and its links, seen by the host as one protocol."""
+class Links(Acknowledging, Explaining, Generic[Above]):
+    """A protocol and its links, seen by the host as one protocol; see `perfectly_linked`."""
 
     def __init__(
         self,
-        above: Any,
-        resend_after: Nanoseconds = 50 * MILLISECOND,
+        above: Above,
+        resend_after: Nanoseconds = RESEND_AFTER,
         backoff_max: int = 64,
         burst_max: int = 32,
     ) -> None:
@@ -64,20 +75,13 @@ class PerfectLinks:
         self.resend_after = resend_after
         self.backoff_max = backoff_max
         self.burst_max = burst_max
-        self.sent: dict[Process, int] = {}
+        self.numbers: dict[Process, int] = {}
+        """By peer, the number of the last message sent to it."""
         self.unacked: dict[Process, dict[int, Any]] = {}
         """By peer, what was sent and not acknowledged, oldest first."""
         self.backoff: dict[Process, int] = {}
         self.received = Received()
         self.down: set[Process] = set()
-
-    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        message_id: MessageId = self.above.broadcast(payload, now, _Framing(self, out, now))
-        return message_id
-
-    def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        message_id: MessageId = self.above.send(targets, payload, now, _Framing(self, out, now))
-        return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         if type(message) is Ack:
@@ -109,10 +113,35 @@ class PerfectLinks:
         self.above.peer_down(peer, now, _Framing(self, out, now))
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
-        self.above.join(contact, now, _Framing(self, out, now))
+        self._group().join(contact, now, _Framing(self, out, now))
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
-        self.above.leave(now, _Framing(self, out, now))
+        self._group().leave(now, _Framing(self, out, now))
+
+    @property
+    def inside(self) -> bool:
+        return not isinstance(self.above, Joining) or self.above.inside
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        above = self.above.reasons(message_id) if isinstance(self.above, Explaining) else ()
+        lacking = [peer for peer, frames in self.unacked.items() if frames]
+        return (
+            above
+            or tuple(Reason("frames unacked", message_id, peer) for peer in lacking)
+            or (Reason("received", message_id),)
+        )
+
+    def sent(self) -> Mapping[Process, int]:
+        return self.numbers
+
+    def arrived_below(self, peer: Process) -> int | None:
+        return next(iter(self.unacked.get(peer, ())), None)
+
+    def owed(self, peer: Process) -> int:
+        return len(self.unacked.get(peer, ()))
+
+    def retries(self, peer: Process) -> Sequence[Timer]:
+        return (Resend(peer),)
 
     def gauges(self) -> Mapping[str, int]:
         return {**self.above.gauges(), "link_unacked": sum(map(len, self.unacked.values()))}
@@ -121,14 +150,19 @@ class PerfectLinks:
         """Number a message towards a peer, keep it until it is acknowledged, and send it."""
         if target in self.down:
             return
-        number = self.sent.get(target, 0) + 1
-        self.sent[target] = number
+        number = self.numbers.get(target, 0) + 1
+        self.numbers[target] = number
         unacked = self.unacked.setdefault(target, {})
         if not unacked:
             self.backoff[target] = 1
             out.arm(Resend(target), now + self.resend_after)
         unacked[number] = body
         out.send((target,), Data(number, body))
+
+    def _group(self) -> Joining:
+        if not isinstance(self.above, Joining):
+            raise Misuse(f"{type(self.above).__name__} serves a fixed group")
+        return self.above
 
     def _acknowledged(self, source: Process, number: int, now: Nanoseconds, out: Effects) -> None:
         unacked = self.unacked.get(source)
@@ -140,12 +174,34 @@ class PerfectLinks:
             out.disarm(Resend(source))
 
 
+class PerfectLinks(Links[CausalBroadcast]):
+    """Perfect links under a broadcast."""
+
+    def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
+        return self.above.broadcast(payload, now, _Framing(self, out, now))
+
+
+class PerfectDelivery(Links[CausalDelivery]):
+    """Perfect links under a protocol that addresses its messages."""
+
+    def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
+        return self.above.send(targets, payload, now, _Framing(self, out, now))
+
+
+def perfectly_linked(
+    above: Speaker, resend_after: Nanoseconds = RESEND_AFTER, **settings: int
+) -> PerfectLinks:
+    """The protocol with perfect links under it; it speaks as it did."""
+    kind = PerfectDelivery if isinstance(above, CausalDelivery) else PerfectLinks
+    return kind(above, resend_after, **settings)
+
+
 class _Framing:
     """The effects sink of the protocol above: what it sends is framed, the rest passes through."""
 
     __slots__ = ("_links", "_now", "_out")
 
-    def __init__(self, links: PerfectLinks, out: Effects, now: Nanoseconds) -> None:
+    def __init__(self, links: Links[Any], out: Effects, now: Nanoseconds) -> None:
         self._links = links
         self._out = out
         self._now = now

@@ -24,6 +24,18 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
+from aforesaid.protocols.algorithm import (
+    FIFO_LINKS,
+    FIXED_GROUP,
+    NO_CRASH,
+    ORDER,
+    RELIABLE,
+    RELIABLE_LINKS,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.overlay.circulant import founding_links
+from aforesaid.protocols.overlay.link_options import DegreeOptions
 
 
 @frame()
@@ -80,3 +92,22 @@ class LinkMemory:
         if self.out_view:
             out.send(self.out_view, message)
         out.deliver(message.message_id, message.payload)
+
+
+def _make(setup: Setup, options: DegreeOptions) -> LinkMemory:
+    links = founding_links(setup.group, options.degree, both_ways=False)
+    out_view = [link.other for link in links if link.opener == setup.me]
+    in_view = [link.opener for link in links if link.other == setup.me]
+    return LinkMemory(setup.me, out_view, in_view, setup.incarnation)
+
+
+ENTRY = Algorithm(
+    name="link_memory",
+    title="link memory on a static overlay",
+    paper="prc-broadcast paper, algorithm 1",
+    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id",
+    make=_make,
+    options=DegreeOptions,
+)

@@ -12,7 +12,7 @@ neighbours to each other, in a ring, and those with few links take an arc (`hand
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Nanoseconds, Process, Timer, frame
+from aforesaid.core import Effects, HandingOver, Linking, MessageId, Nanoseconds, Process, Timer, frame
 from aforesaid.protocols.overlay.frames import Lid, Sampled
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import (
@@ -47,7 +47,7 @@ FEW_LINKS = 4
 large group, so that leaving does not make views grow."""
 
 
-class Living:
+class Living(Linking, HandingOver):
     """PRC-broadcast at one process, on the links its sampler wishes for."""
 
     def __init__(self, prc: PRC, sampler: Sampler) -> None:

@@ -32,7 +32,8 @@ processes end strongly connected.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, MessageId, Nanoseconds, Payload, Process, frame
+from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, frame
+from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import (
     Agree,
@@ -46,6 +47,7 @@ from aforesaid.protocols.overlay.frames import (
     Reset,
     Said,
 )
+from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
 from aforesaid.structures import Received
 
 
@@ -98,7 +100,7 @@ class Opening:
         """What was delivered since the ping of this number."""
 
 
-class Preventive:
+class Preventive(Linking):
     """One process of a dynamic overlay."""
 
     def __init__(
@@ -124,14 +126,21 @@ class Preventive:
         self.opening: dict[Process, Opening] = {}
         self.closing: dict[Lid, int] = {}
         """Links we asked to close, and how often."""
-        self.inside = True
-        """False from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
+        self.outside = False
+        """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
         self.joining: Lid | None = None
         self.unsaid: list[Said] = []
         self.received = Received()
         self.sent = 0
         self.flooded = 0
         self.opened = len(self.out_view)
+
+    @property
+    def inside(self) -> bool:
+        return not self.outside
+
+    def begin(self, now: Nanoseconds, out: Effects) -> None:
+        """Founders are linked from the start."""
 
     # ------------------------------------------------------------------------------------ dissemination
 
@@ -352,7 +361,7 @@ class Preventive:
     # ------------------------------------------------------------------------------ joining and leaving
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
-        self.inside = False
+        self.outside = True
         self.joining = self._new_lid(contact)
         out.arm(self.joining, now + self.patience)
         out.send((contact,), Join(self.joining))
@@ -376,7 +385,7 @@ class Preventive:
             return
         out.disarm(lid)
         self.joining = None
-        self.inside = True
+        self.outside = False
         self.received = Received(received)
         self.out_view[lid] = contact
         self.in_view[lid] = None
@@ -420,3 +429,20 @@ class Preventive:
             "closing": len(self.closing),
             "outside": len(self.unsaid),
         }
+
+
+def _make(setup: Setup, options: LinkOptions) -> Preventive:
+    return Preventive(setup.me, setup.group, setup.incarnation, **link_settings(options))
+
+
+ENTRY = Algorithm(
+    name="preventive",
+    title="preventive broadcast: new links are made safe before they are used",
+    paper="prc-broadcast paper, table 1 (its reference 20, corrected)",
+    needs=(RELIABLE_LINKS, FIFO_LINKS),
+    promises=(*RELIABLE, *ORDER),
+    metadata="one id and one link",
+    make=_make,
+    options=LinkOptions,
+    linked=True,
+)

@@ -78,7 +78,11 @@ class Pak:
         backoff_max: int = 64,
         burst_max: int = 32,
     ) -> None:
-        _validate(credit, k, receiver_credit, resend_after, send_queue_max, backoff_max, burst_max)
+        validate_credit(credit, k, receiver_credit)
+        _at_least(1, resend_after, "resend_after")
+        _at_least(0, send_queue_max, "send_queue_max")
+        _at_least(1, backoff_max, "backoff_max")
+        _at_least(1, burst_max, "burst_max")
         self.group = tuple(sorted(group))
         self.rank = {name: rank for rank, name in enumerate(self.group)}
         if me not in self.rank:
@@ -366,20 +370,9 @@ class Pak:
         return self.rank[name]
 
 
-def _validate(
-    credit: int,
-    k: int | None,
-    receiver_credit: int | None,
-    resend_after: int,
-    send_queue_max: int,
-    backoff_max: int,
-    burst_max: int,
-) -> None:
+def validate_credit(credit: int, k: int | None, receiver_credit: int | None) -> None:
+    """Refuse credits and moduli that do not go together."""
     _at_least(1, credit, "credit")
-    _at_least(1, resend_after, "resend_after")
-    _at_least(0, send_queue_max, "send_queue_max")
-    _at_least(1, backoff_max, "backoff_max")
-    _at_least(1, burst_max, "burst_max")
     if k is not None:
         _at_least(1, k, "k")
         if k < 2 * credit + 1:

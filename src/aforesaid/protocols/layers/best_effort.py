@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
-from aforesaid.protocols.layered import QuietLayer
+from aforesaid.protocols.layers.layered import QuietLayer
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")

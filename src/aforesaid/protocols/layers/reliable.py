@@ -16,8 +16,8 @@ Deviations from the slides:
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
-from aforesaid.protocols.layered import QuietLayer
+from aforesaid.core import Effects, Handed, Joining, MessageId, Nanoseconds, Process, frame
+from aforesaid.protocols.layers.layered import QuietLayer
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")
@@ -54,7 +54,7 @@ class Bye(NamedTuple):
     """The sender leaves."""
 
 
-class EagerReliable(QuietLayer):
+class EagerReliable(QuietLayer, Joining):
     """The layer rb at one process."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
@@ -100,6 +100,10 @@ class EagerReliable(QuietLayer):
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         out.send(self.peers, Bye())
+
+    @property
+    def inside(self) -> bool:
+        return not self.outside
 
     def gauges(self) -> Mapping[str, int]:
         waiting = len(self.unsaid) + len(self.early)

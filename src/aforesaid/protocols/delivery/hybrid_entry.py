@@ -1,0 +1,68 @@
+"""What the entries of the four hybrid-buffering algorithms share: options, frames, needs and promises."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from aforesaid.protocols.algorithm import (
+    BEST_EFFORT,
+    DETECTOR,
+    FIXED_GROUP,
+    ORDER,
+    ORDER_UNLESS_LOST,
+    RELIABLE,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit
+from aforesaid.protocols.delivery.hybrid_process import HybridProcess
+from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+
+
+class HybridOptions(Options, frozen=True):
+    """Settings of hybrid buffering."""
+
+    retransmit: Annotated[bool, Meta(description="false: never send again, for reliable links")] = True
+    resend_ms: Annotated[
+        Milliseconds, Meta(description="send again what was not acknowledged for so long; then it backs off")
+    ] = 50.0
+    backoff_max: Annotated[Positive, Meta(description="how many times that at most")] = 64
+    burst_max: Annotated[Positive, Meta(description="how many messages one expiry sends again at most")] = 32
+    buffer_max: Annotated[Positive, Meta(description="how many messages may be unsent or unacknowledged")] = (
+        2**20
+    )
+    early_max: Annotated[Positive, Meta(description="how many messages that came too early may wait")] = 2**16
+
+
+def hybrid_entry(
+    name: str, title: str, section: str, kind: type[HybridProcess[Any]], unicast: bool = False
+) -> Algorithm:
+    """The entry of one of the four."""
+
+    def make(setup: Setup, options: HybridOptions) -> HybridProcess[Any]:
+        return kind(
+            setup.me,
+            setup.incarnation,
+            retransmit=options.retransmit,
+            resend_after=nanoseconds(options.resend_ms),
+            backoff_max=options.backoff_max,
+            burst_max=options.burst_max,
+            buffer_max=options.buffer_max,
+            early_max=options.early_max,
+        )
+
+    return Algorithm(
+        name=name,
+        title=title,
+        paper=f"hybrid-buffering paper, {section} (corrected)",
+        needs=(FIXED_GROUP, DETECTOR),
+        promises=(*RELIABLE, *ORDER),
+        # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.
+        promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),
+        metadata="two numbers and a flag; besides, an ack and at most one permit",
+        make=make,
+        options=HybridOptions,
+        frames=(Msg, News, Ack, Permit, Notice),
+        addressed=True,
+        unicast=unicast,
+    )

@@ -1,0 +1,1 @@
+"""Broadcast layers that causal broadcasts stand on (beb, rb, urb), and how they are stacked."""

@@ -1,0 +1,102 @@
+"""Causal broadcasts of the slides over each layer: stacking is composition, and this is where it is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aforesaid.core import CausalBroadcast, Layer
+from aforesaid.protocols.algorithm import (
+    DETECTOR,
+    FIXED_GROUP,
+    MAJORITY,
+    ORDER,
+    RELIABLE,
+    RELIABLE_LINKS,
+    UNIFORM,
+    Algorithm,
+    Setup,
+)
+from aforesaid.protocols.layers import reliable, uniform
+from aforesaid.protocols.layers.reliable import EagerReliable
+from aforesaid.protocols.layers.uniform import UniformReliable
+from aforesaid.protocols.options import Options
+
+
+@dataclass(frozen=True)
+class Below:
+    """A broadcast layer that others stand on."""
+
+    name: str
+    suffix: str
+    """What it adds to the name of whoever stands on it."""
+    title: str
+    section: str
+    needs: tuple[str, ...]
+    promises: tuple[str, ...]
+    make: Callable[[Setup], Layer]
+    relay: Any
+    """The frame in which it carries a body."""
+
+
+RB = Below(
+    "reliable",
+    "",
+    "reliable broadcast",
+    "layer rb",
+    (RELIABLE_LINKS,),
+    RELIABLE,
+    lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
+    reliable.Relay,
+)
+URB = Below(
+    "uniform",
+    "_uniform",
+    "uniform broadcast (all-ack)",
+    "layer urb",
+    (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
+    UNIFORM,
+    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
+    uniform.Relay,
+)
+URB_MAJORITY = Below(
+    "majority",
+    "_majority",
+    "uniform broadcast (majority)",
+    "layer urb",
+    (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
+    UNIFORM,
+    lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
+    uniform.Relay,
+)
+LAYERS = (RB, URB, URB_MAJORITY)
+
+
+def over_each(
+    name: str,
+    title: str,
+    paper: str,
+    metadata: str,
+    needs: tuple[str, ...],
+    make: Callable[[Setup, Layer], CausalBroadcast],
+    promises: tuple[str, ...] = (),
+    body: Any = None,
+    published: tuple[Below, ...] = (),
+) -> tuple[Algorithm, ...]:
+    """A causal broadcast over each layer; over the `published` ones its body makes a wire format."""
+
+    def over(below: Below) -> Callable[[Setup, Options], CausalBroadcast]:
+        return lambda setup, _: make(setup, below.make(setup))
+
+    return tuple(
+        Algorithm(
+            name=f"{name}{below.suffix}",
+            title=f"{title}, over {below.title}",
+            paper=paper,
+            needs=tuple(dict.fromkeys((*below.needs, *needs))),
+            promises=(*below.promises, *ORDER, *promises),
+            metadata=metadata,
+            make=over(below),
+            frames=(below.relay[body],) if below in published else (),
+        )
+        for below in LAYERS
+    )

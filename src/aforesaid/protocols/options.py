@@ -1,0 +1,89 @@
+"""The settings of an algorithm: one Struct says their types, bounds, units, defaults and what they mean.
+
+Scenario files, the command line, a node's configuration and the documentation all come from it. A duration is
+in milliseconds and its name ends in `_ms`. What must hold between two settings is checked in `__post_init__`.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from aforesaid.core import MILLISECOND, Misuse, Nanoseconds
+
+Milliseconds = Annotated[float, Meta(gt=0, le=1e12)]
+"""A duration."""
+
+Positive = Annotated[int, Meta(ge=1)]
+"""A number of something, at least one."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """No settings, unless a subclass has some; a field's docstring is in its `Meta(description=...)`."""
+
+
+class Option(NamedTuple):
+    """One setting, for people."""
+
+    name: str
+    kind: str
+    default: Any
+    help: str
+
+    def __str__(self) -> str:
+        default = "" if self.default is None else f"; default {_shown(self.default)}"
+        return f"{self.help} ({self.kind}{default})"
+
+
+def nanoseconds(milliseconds: float) -> Nanoseconds:
+    """In the protocols' own unit."""
+    return round(milliseconds * MILLISECOND)
+
+
+def settings(kind: type[Options], given: Mapping[str, Any], algorithm: str) -> Options:
+    """The settings that were given, checked; every error is one line that names the option."""
+    known = kind.__struct_fields__
+    for name in given:
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise Misuse(f"options.{name}: {algorithm} has no such option; it has: {has}")
+    try:
+        return msgspec.convert(dict(given), kind)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$.")
+        name = path.rstrip("`")
+        raise Misuse(f"options.{name}: {text[0].lower()}{text[1:]}, not {given.get(name)!r}") from error
+    except Misuse as error:
+        raise Misuse(f"options: {error}") from error
+
+
+def options_of(kind: type[Options]) -> list[Option]:
+    """All settings of an algorithm."""
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False))
+    return [Option(name, *_told(hints[name], defaults.get(name))) for name in kind.__struct_fields__]
+
+
+def _told(hint: Any, default: Any) -> tuple[str, Any, str]:
+    kind, bounds, meaning = hint, [], ""
+    while get_origin(kind) is Annotated:
+        kind, *metas = get_args(kind)
+        for meta in (meta for meta in metas if isinstance(meta, Meta)):
+            meaning = meta.description or meaning
+            bounds += [
+                f"{sign} {bound:g}"
+                for sign, bound in ((">=", meta.ge), (">", meta.gt), ("<=", meta.le), ("<", meta.lt))
+                if bound is not None and bound < 1e12
+            ]
+    named = [each for each in get_args(kind) if each is not type(None)] or [kind]
+    words = [each if isinstance(each, str) else _named(each) for each in named]
+    return " ".join([" or ".join(words), *bounds]), default, meaning
+
+
+def _named(kind: Any) -> str:
+    return {int: "whole number", float: "number", bool: "true or false"}.get(kind, str(kind))
+
+
+def _shown(default: Any) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)

@@ -1,0 +1,96 @@
+"""The entries of PRC-broadcast: on links that the host opens and closes, and on those that Spray samples."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.options import Milliseconds, nanoseconds
+from aforesaid.protocols.overlay.frames import (
+    Ack,
+    Agree,
+    Buffer,
+    Close,
+    Control,
+    Copy,
+    Fin,
+    Flood,
+    Join,
+    Keep,
+    Reset,
+    Sampled,
+    Welcome,
+)
+from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.living import Heir, Living, Spare, Unsampled
+from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.spray import Introduce, Reply, Request, Spray
+
+
+class PrcOptions(LinkOptions, frozen=True):
+    """Settings of PRC-broadcast."""
+
+    both_ways: Annotated[bool, Meta(description="whether one handshake opens a link in both directions")] = (
+        True
+    )
+    alpha: Annotated[
+        Literal["direct", "routed"],
+        Meta(description="how α travels: over the new connection, or over safe links (as printed)"),
+    ] = "direct"
+
+
+class PrcSprayOptions(PrcOptions, frozen=True):
+    """Settings of PRC-broadcast on Spray."""
+
+    period_ms: Annotated[Milliseconds, Meta(description="how often a process exchanges half of its arcs")] = (
+        60_000.0
+    )
+
+
+def _prc(setup: Setup, options: PrcOptions) -> PRC:
+    return PRC(
+        setup.me,
+        setup.group,
+        setup.incarnation,
+        both_ways=options.both_ways,
+        alpha_direct=options.alpha == "direct",
+        **link_settings(options),
+    )
+
+
+def _unsampled(setup: Setup, options: PrcOptions) -> Living:
+    return Living(_prc(setup, options), Unsampled())
+
+
+def _sampled(setup: Setup, options: PrcSprayOptions) -> Living:
+    return Living(_prc(setup, options), Spray(setup.me, nanoseconds(options.period_ms), setup.incarnation))
+
+
+_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)
+_SAMPLING = (Sampled[Spare], Sampled[Introduce], Sampled[Request], Sampled[Reply], Sampled[Heir])
+
+ENTRIES = (
+    Algorithm(
+        name="prc",
+        title="PRC-broadcast: link memory on a changing overlay",
+        paper="prc-broadcast paper, algorithm 2",
+        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        promises=(*RELIABLE, *ORDER),
+        metadata="one id and one link",
+        make=_unsampled,
+        options=PrcOptions,
+        linked=True,
+    ),
+    Algorithm(
+        name="prc_spray",
+        title="PRC-broadcast on the overlay that Spray samples",
+        paper="prc-broadcast paper, algorithm 2 and section 3",
+        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        promises=(*RELIABLE, *ORDER),
+        metadata="one id and one link",
+        make=_sampled,
+        options=PrcSprayOptions,
+        frames=(*_LINKS, *_SAMPLING),
+        linked=True,
+    ),
+)
