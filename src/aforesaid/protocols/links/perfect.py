@@ -190,10 +190,11 @@ class PerfectDelivery(Links[CausalDelivery]):
 
 def perfectly_linked(
     above: Speaker, resend_after: Nanoseconds = RESEND_AFTER, **settings: int
-) -> PerfectLinks:
+) -> PerfectLinks | PerfectDelivery:
     """The protocol with perfect links under it; it speaks as it did."""
-    kind = PerfectDelivery if isinstance(above, CausalDelivery) else PerfectLinks
-    return kind(above, resend_after, **settings)
+    if isinstance(above, CausalDelivery):
+        return PerfectDelivery(above, resend_after, **settings)
+    return PerfectLinks(above, resend_after, **settings)
 
 
 class _Framing:
