@@ -1,8 +1,8 @@
 """How fast traces are audited on Spark, beside a plain Spark aggregate over the same columns in the same run.
 
-The trace is that of tests/injected.py: 1,000 processes deliver 30,000 messages each. It is audited as it is,
-and with faults in known places, one in 100,000 deliveries: all must be found, none invented, and the report
-must be that of the single-process checker. Messages to audiences, which cost more, have a smaller trace.
+The trace is that of tests/support/injected.py: 1,000 processes deliver 30,000 messages each. It is audited as
+it is, and with faults in known places, one in 100,000 deliveries: all must be found, none invented, and the
+report must be that of the single-process checker. Messages to audiences, which cost more, have a smaller trace.
 Others' layout (rows in no order, a column `run`) and DuckDB are measured on a tenth.
 Run: python benchmarks/bench_audit.py [processes] [messages]
 """
@@ -29,7 +29,7 @@ from aforesaid.trace.parquet import open_trace
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from injected import Injected, injected, write
+from support.injected import Injected, injected, write
 
 RATIO_MAX = 2.0
 REPEATS = 5

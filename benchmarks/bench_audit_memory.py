@@ -23,7 +23,7 @@ from aforesaid.trace.parquet import ParquetSink
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-import injected
+from support import injected
 
 PROCESSES = 4
 BLOCK = 1 << 20

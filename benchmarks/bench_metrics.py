@@ -2,9 +2,9 @@
 
     python benchmarks/bench_metrics.py [processes] [messages]
 
-The trace is that of tests/injected.py, 1,000 processes that deliver 30,000 messages each. Both ways run in
-one session, each three times; the best counts. The join is the plain way: deliveries with their messages,
-then `percentile_approx`; the percentiles of both must agree.
+The trace is that of tests/support/injected.py, 1,000 processes that deliver 30,000 messages each. Both ways
+run in one session, each three times; the best counts. The join is the plain way: deliveries with their
+messages, then `percentile_approx`; the percentiles of both must agree.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from aforesaid.pipeline.session import SparkOptions, spark_session
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from injected import injected, write
+from support.injected import injected, write
 
 REPEATS = 3
 

@@ -15,7 +15,7 @@ import pytest
 
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
 from aforesaid.trace import MemoryTrace
-from commands import Run, command
+from support.commands import Run, command
 
 SCENARIO = """
 algorithm = "waiting"

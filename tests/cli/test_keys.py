@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.security.keyfiles import load_cluster_key, load_credentials
-from commands import Run, command
+from support.commands import Run, command
 
 
 @pytest.fixture

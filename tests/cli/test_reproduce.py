@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.sim.fleet import FleetStopped
-from commands import Run, command
-from differential.compiling import compile_once
+from support.commands import Run, command
+from support.compiling import compile_once
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,8 +10,8 @@ import pytest
 from aforesaid.sim import Paper, read_experiment
 from aforesaid.sim.fleet import FleetBroken
 from aforesaid.trace.parquet import open_trace
-from commands import Run, command
-from differential.compiling import compile_once
+from support.commands import Run, command
+from support.compiling import compile_once
 
 FLEET = """
 engine = "fleet"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from differential.compiling import compile_once
+from support.compiling import compile_once
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,8 +9,8 @@ from aforesaid.core import Misuse
 from aforesaid.explore import NONE, Exploration, Reductions, Schedule, Scope, explore, replay
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
-from model import broken
 from oracle.watched import watched
+from support import broken
 
 RELIABLE = ("validity", "agreement", "no_duplicate", "no_creation")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import NONE, Reductions, Scope, explore
-from model import broken
+from support import broken
 
 COMPLETE: dict[str, tuple[str, dict[str, Any], int]] = {
     # name: algorithm, scope, and how many states there are at least

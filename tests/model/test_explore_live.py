@@ -12,7 +12,7 @@ from aforesaid.explore.rerun import Rerun
 from aforesaid.explore.scope import subject
 from aforesaid.explore.search import Search
 from aforesaid.explore.worlds import Worlds
-from model import broken
+from support import broken
 
 CASES: list[tuple[Any, Scope, Reductions]] = [
     ("waiting", Scope(2, 2), NONE),

@@ -9,10 +9,10 @@ from aforesaid.explore import ALL, NONE, Exploration, Reductions, Scope, explore
 from aforesaid.explore import explorer as explorer_module
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
-from model import broken
-from model.chaotic import Linked, chaotic
 from oracle.mutants import Silent
 from oracle.watched import watched
+from support import broken
+from support.chaotic import Linked, chaotic
 
 ONE_BY_ONE = (
     ALL,

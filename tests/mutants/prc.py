@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import prc_rules as rules
 from aforesaid.protocols.catalog import CATALOG, Setup
 from aforesaid.protocols.overlay.frames import ALPHA, BETA, PI, RHO, Buffer, Control, Copy, Flood, Lid, Reset
 from aforesaid.protocols.overlay.living import Living
@@ -26,7 +25,8 @@ from aforesaid.protocols.overlay.prc.links import (
     target_of,
 )
 from aforesaid.protocols.overlay.prc.protocol import PRC
-from prc_stage import Make, process
+from support import prc_rules as rules
+from support.prc_stage import Make, process
 
 INITIALISING = (SECOND, MIRRORED)
 PARTS = {Links: "state", Handshake: "handshake", Closing: "closing"}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import spray_rules as rules
 from aforesaid.protocols.overlay.spray import PERIOD, Arc, Pending, Reply, Request, Spray
+from support import spray_rules as rules
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ import pytest
 from aforesaid.check import Report
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.sim import Outcome, Scenario
-from harness import command, judged, scenario
 from mutants.overlay import OVERLAY_MUTANTS
 from mutants.registry import MUTANTS, TALK, WILD, Mutant
+from support.harness import command, judged, scenario
 
 SEEDS = 60
 ALL = [*MUTANTS, *OVERLAY_MUTANTS]

@@ -16,14 +16,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from crowd import Crowd, changing_group, churn
-from crowd_processes import process_group
-from dead_peer import load_on_a_dead_peer
-from net_stage import complaints, judged
-from siege import siege
-from weather import storm
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from aforesaid.transport.proxy import Weather
+from net.crowd import Crowd, changing_group, churn
+from net.crowd_processes import process_group
+from net.dead_peer import load_on_a_dead_peer
+from net.net_stage import complaints, judged
+from net.siege import siege
+from net.weather import storm
 
 SIZE = 50
 """Of a crowd."""

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from net_stage import until
-
 from aforesaid import Config, Node
+from net.net_stage import until
 
 PRC = {"algorithm": "prc_spray", "transport": "tcp", "options": {"period_ms": 500}}
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from crowd import SETTLE_S, Crowd
-from net_stage import free_addresses
-from node_process import NodeProcess, write_toml
+from net.crowd import SETTLE_S, Crowd
+from net.net_stage import free_addresses
+from net.node_process import NodeProcess, write_toml
 
 BATCH = 4
 """So many processes of a crowd are started at a time."""

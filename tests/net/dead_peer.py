@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from net_stage import free_addresses, until
-from node_process import NodeProcess, write_toml
-
 from aforesaid import Config, Node
+from net.net_stage import free_addresses, until
+from net.node_process import NodeProcess, write_toml
 
 QUEUES = {"out_messages": 200, "out_bytes": 100_000, "in_messages": 200, "in_bytes": 100_000}
 PAYLOAD = bytes(400)

@@ -7,10 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from net_stage import PATIENCE_S, command
-
 from aforesaid.cli.cluster import toml_of
 from aforesaid.node.control import ask
+from net.net_stage import PATIENCE_S, command
 
 
 def write_toml(path: Path, facts: dict[str, Any]) -> Path:

@@ -7,8 +7,6 @@ import socket
 import tracemalloc
 from pathlib import Path
 
-from net_stage import group_configs, running, take, until
-
 from aforesaid import Node
 from aforesaid.security.datagrams import KeyRing, Sealer
 from aforesaid.security.keyfiles import write_cluster_key
@@ -16,6 +14,7 @@ from aforesaid.security.keys import make_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
+from net.net_stage import group_configs, running, take, until
 
 BATCH = 60
 ALGORITHM = "hybrid_multicast_sps"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from net_stage import free_addresses, group_configs, run, running, take, until
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.core import MessageId
 from aforesaid.node import Closed
+from net.net_stage import free_addresses, group_configs, run, running, take, until
 
 
 def open_files() -> int:

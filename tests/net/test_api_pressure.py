@@ -5,10 +5,10 @@ import time
 from typing import Any
 
 import pytest
-from net_stage import PATIENCE_S, free_addresses, group_configs, run, running, take, until
 
 from aforesaid import Config, Node
 from aforesaid.protocols.delivery.hybrid_frames import Msg
+from net.net_stage import PATIENCE_S, free_addresses, group_configs, run, running, take, until
 
 
 async def hear_all(node: Node, heard: list[bytes], pause_every: int = 0) -> None:

@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from crowd import PRC
-from net_stage import run, until
 
 from aforesaid import Config, Node
 from aforesaid.core import MILLISECOND, SECOND, Process, Timer
@@ -26,6 +24,8 @@ from aforesaid.protocols.overlay.frames import Fin, Lid
 from aforesaid.transport import Address, Stream, dial, listen, stop_listening
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
+from net.crowd import PRC
+from net.net_stage import run, until
 
 ANYWHERE = Address("127.0.0.1", 0)
 

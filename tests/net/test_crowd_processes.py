@@ -4,9 +4,9 @@ import asyncio
 import random
 from pathlib import Path
 
-from crowd import churn
-from crowd_processes import process_group
-from net_stage import complaints, judged, run
+from net.crowd import churn
+from net.crowd_processes import process_group
+from net.net_stage import complaints, judged, run
 
 
 def test_processes_that_join_and_leave_and_are_killed(tmp_path: Path) -> None:

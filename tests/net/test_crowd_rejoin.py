@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from crowd import PRC
-from net_stage import PATIENCE_S, free_addresses, run, take, until
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.node.book import Book
 from aforesaid.node.notes import Entry, entry_of
 from aforesaid.node.streams import StreamCarrier
+from net.crowd import PRC
+from net.net_stage import PATIENCE_S, free_addresses, run, take, until
 
 
 def entries(count: int) -> list[Entry]:

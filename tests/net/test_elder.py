@@ -4,13 +4,12 @@ import random
 from itertools import pairwise
 from pathlib import Path
 
-from crowd import PRC
-from net_stage import complaints, free_addresses, judged, run, take, until
-
 from aforesaid import Config, Node
 from aforesaid.node.elder import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder
 from aforesaid.node.notes import Word, entry_of
 from aforesaid.node.streams import StreamCarrier
+from net.crowd import PRC
+from net.net_stage import complaints, free_addresses, judged, run, take, until
 
 
 class Members:

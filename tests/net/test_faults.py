@@ -3,10 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from net_stage import complaints, judged, run, until
-from weather import relayed, storm
-
 from aforesaid.transport.proxy import LossyRelay, Weather
+from net.net_stage import complaints, judged, run, until
+from net.weather import relayed, storm
 
 NAMES = ["p0", "p1", "p2", "p3"]
 

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from net_stage import cluster_of_two, command, finished, free_addresses
-from node_process import write_toml
 
 from aforesaid import Misuse
 from aforesaid.check import check
 from aforesaid.node.control import ask
 from aforesaid.trace.parquet import open_trace
+from net.net_stage import cluster_of_two, command, finished, free_addresses
+from net.node_process import write_toml
 
 
 def two_configs(root: Path) -> tuple[Path, Path]:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from net_stage import free_addresses, group_configs, run, running, take, until
-from siege import ALGORITHM, Stranger, siege
 
 from aforesaid import Config, Node
 from aforesaid.node import switchboard
@@ -15,6 +13,8 @@ from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of
 from aforesaid.wire.packet import Clear, Header
+from net.net_stage import free_addresses, group_configs, run, running, take, until
+from net.siege import ALGORITHM, Stranger, siege
 
 HOSTILE = 100_000
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_stage import complaints, group_configs, judged, run, running, take, until
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.security.keyfiles import write_authority, write_cluster_key, write_nodes
+from net.net_stage import complaints, group_configs, judged, run, running, take, until
 
 NAMES = ["alice", "bob", "carol"]
 

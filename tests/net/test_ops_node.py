@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_stage import cluster_of_two, command, finished, free_addresses
-from node_process import write_toml
 
 from aforesaid import Misuse
 from aforesaid.node.control import ask
+from net.net_stage import cluster_of_two, command, finished, free_addresses
+from net.node_process import write_toml
 
 
 def config(root: Path, name: str = "alice", **facts: Any) -> Path:

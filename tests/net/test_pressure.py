@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from dead_peer import load_on_a_dead_peer
-from net_stage import complaints, group_configs, judged, run, running, take, until
 
 from aforesaid import Config, Node
 from aforesaid.node import Closed
+from net.dead_peer import load_on_a_dead_peer
+from net.net_stage import complaints, group_configs, judged, run, running, take, until
 
 SMALL = {"out_messages": 50, "out_bytes": 20_000, "in_messages": 40, "in_bytes": 20_000}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_stage import group_configs, run, running, take, until
 
 from aforesaid import Misuse, Node
 from aforesaid.node.control import ask
 from aforesaid.security.keyfiles import write_cluster_key
+from net.net_stage import group_configs, run, running, take, until
 
 NAMES = ["alice", "bob", "carol"]
 

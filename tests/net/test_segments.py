@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_stage import complaints, judged
 
 from aforesaid import Misuse
 from aforesaid.check import check
@@ -15,6 +14,7 @@ from aforesaid.node.incarnations import next_incarnation
 from aforesaid.node.ingest import ingest
 from aforesaid.node.segments import Event, Origin, SegmentWriter, find_segments, read_segment
 from aforesaid.trace import MemorySink, MemoryTrace
+from net.net_stage import complaints, judged
 
 GROUP = ("a", "b", "c")
 

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from crowd import PRC, changing_group
-from net_stage import complaints, group_configs, judged, run, running, take, until
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.node.streams import StreamCarrier
 from aforesaid.node.switchboard import Peer
 from aforesaid.wire import record
+from net.crowd import PRC, changing_group
+from net.net_stage import complaints, group_configs, judged, run, running, take, until
 
 
 def carrier(node: Node) -> StreamCarrier:

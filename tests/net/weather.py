@@ -5,12 +5,11 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from net_stage import free_addresses
-from node_process import NodeProcess, write_toml
-
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.transport.proxy import LossyRelay, Weather
+from net.net_stage import free_addresses
+from net.node_process import NodeProcess, write_toml
 
 PER_SECOND = 60
 """What each process says, to some others of its choice."""

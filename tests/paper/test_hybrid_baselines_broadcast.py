@@ -12,7 +12,7 @@ from aforesaid.protocols.broadcast.newtop import Data, Newtop, Null
 from aforesaid.protocols.broadcast.tree import Relay, Tree
 from aforesaid.protocols.catalog import Setup
 from aforesaid.sim import simulate
-from harness import judged, scenario
+from support.harness import judged, scenario
 
 SEEDS = 30
 TALK = [{"kind": "rate", "per_second": 20}, {"kind": "chain", "per_second": 20}]

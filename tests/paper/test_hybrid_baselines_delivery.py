@@ -17,7 +17,7 @@ from aforesaid.protocols.delivery.cykas import Cykas, Data, YouCanTell
 from aforesaid.protocols.delivery.ks import Ks
 from aforesaid.protocols.delivery.mf import Mf
 from aforesaid.protocols.delivery.rst import Rst
-from harness import Recorder
+from support.harness import Recorder
 
 ROUNDS = 1_000
 

@@ -19,7 +19,7 @@ from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
-from harness import Recorder
+from support.harness import Recorder
 
 GROUP = ("aux", "i", "j", "k", "z")
 ROUNDS = 1_000

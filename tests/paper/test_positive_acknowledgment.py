@@ -14,8 +14,8 @@ from aforesaid.explore import Exploration, Scope, explore
 from aforesaid.protocols.broadcast.pak import Ack, Data, ModularVectors, Pak, Relayed
 from aforesaid.protocols.broadcast.pak.queues import Queues
 from aforesaid.protocols.catalog import Setup
-from harness import command, judged, scenario
-from pak_stage import Stage
+from support.harness import command, judged, scenario
+from support.pak_stage import Stage
 
 Build = Callable[[Setup], Pak]
 

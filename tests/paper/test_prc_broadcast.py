@@ -11,7 +11,7 @@ import pytest
 from aforesaid.core import MessageId
 from aforesaid.protocols.overlay.frames import ALPHA, BETA, PI, RHO, Buffer
 from aforesaid.protocols.overlay.prc.links import OPEN, SAFE
-from prc_stage import Stage, process, star
+from support.prc_stage import Stage, process, star
 
 
 def names(message_ids: list[MessageId] | set[MessageId]) -> list[str]:

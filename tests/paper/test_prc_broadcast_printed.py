@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from printed_prc import PrintedPRC
 
-import prc_rules as rules
 from aforesaid.core import MessageId
 from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import ALPHA, BETA, PI, RHO
-from harness import judged, scenario
 from mutants.prc import BetaDirect, PiDirect, PrcMutant, RhoDirect
-from prc_rules import HOPS, exactly_once, handshake
-from prc_stage import Stage, star
+from paper.printed_prc import PrintedPRC
+from support import prc_rules as rules
+from support.harness import judged, scenario
+from support.prc_rules import HOPS, exactly_once, handshake
+from support.prc_stage import Stage, star
 
 
 def printed(**settings: Any) -> Stage:

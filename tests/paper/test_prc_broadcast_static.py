@@ -11,8 +11,8 @@ from aforesaid.core import MessageId
 from aforesaid.protocols.overlay.frames import Copy, Flood, Join, Lid
 from aforesaid.protocols.overlay.link_memory import LinkMemory
 from aforesaid.protocols.overlay.preventive import Flush, Ping, Pong, Preventive, Welcome
-from harness import Recorder, judged, scenario
 from mutants.overlay import AnyPong, BypassAlways, ForAnyIncarnation, LooksEverywhere
+from support.harness import Recorder, judged, scenario
 
 STAR = {"A": ("B", "C"), "B": ("A",), "C": ("A",)}
 """Figures 1 and 2: every link of A leads both ways."""

@@ -11,8 +11,8 @@ from aforesaid.protocols.broadcast.no_waiting import Ack, NoWaiting, NoWaitingCo
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.broadcast.waiting import Waiting
-from harness import Recorder, judged, scenario
 from mutants.registry import DeliveredShrinksWithPast, NoLookOnCrash, OriginIsSelf, PastAsSet, SelfDelivery
+from support.harness import Recorder, judged, scenario
 
 GROUP = ("a", "b", "c")
 

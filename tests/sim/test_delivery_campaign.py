@@ -6,7 +6,7 @@ import pytest
 
 from aforesaid.check import check
 from aforesaid.protocols.catalog import CATALOG, FIFO_LINKS, NO_CRASH, RELIABLE_LINKS, Algorithm
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 SEEDS = 300
 ADDRESSED = [name for name, entry in CATALOG.items() if entry.addressed]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 SEEDS = 300
 CHUNKS = 3

@@ -9,7 +9,7 @@ from aforesaid.protocols.broadcast.newtop import Newtop
 from aforesaid.protocols.catalog import Setup
 from aforesaid.sim import Scenario, simulate
 from aforesaid.trace import MemoryTrace
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 PROMISES = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causal")
 SEEDS = 300

@@ -11,7 +11,7 @@ from aforesaid.protocols.broadcast.pak import ModularVectors, Pak
 from aforesaid.protocols.broadcast.pak.queues import Queues
 from aforesaid.protocols.catalog import Setup
 from aforesaid.sim import Scenario
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 PROMISED = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causal")
 

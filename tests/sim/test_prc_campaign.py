@@ -3,7 +3,8 @@
 from collections import Counter
 
 import pytest
-from prc_campaign import SETTINGS, campaign
+
+from sim.prc_campaign import SETTINGS, campaign
 
 SEEDS = 24
 CONNECTED = {"calm": 0.5, "sampled": 0.5, "crowds": 0.15}

@@ -8,12 +8,12 @@ from collections import Counter
 from random import Random
 
 import pytest
-from prc_campaign import SETTINGS, Ends, judge
 
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.protocols.overlay.preventive import Preventive
 from aforesaid.sim import Scenario
-from harness import command
+from sim.prc_campaign import SETTINGS, Ends, judge
+from support.harness import command
 
 CONNECTED = {"calm": 0.9, "troubled": 0.3, "routed_blind": 0.3, "tiny_buffers": 0.3, "lossy": 0.3}
 """By setting, the least share of runs that must end strongly connected, so that agreement is judged."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.protocols.catalog import CATALOG
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 SEEDS = 300
 FAMILY = [entry for entry in CATALOG.values() if entry.paper.startswith("causal broadcast slides")]

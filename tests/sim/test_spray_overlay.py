@@ -13,7 +13,7 @@ import pytest
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.protocols.overlay.spray import Spray
 from mutants.spray import NeverShrinks
-from spray_stage import EVERY, Overlay
+from support.spray_stage import EVERY, Overlay
 
 SLOW: dict[str, Any] = {"latency": (1 * MILLISECOND, 300 * MILLISECOND), "handshake": 2 * SECOND}
 

@@ -12,8 +12,8 @@ from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.simulation import simulate_into
 from aforesaid.trace import MemoryTrace
 from aforesaid.trace.parquet import ParquetSink, open_trace
-from harness import command, judged, scenario
 from mutants.registry import NeverStable, StableTooEarly, over
+from support.harness import command, judged, scenario
 
 ALGORITHMS = ("no_waiting_gc", "no_waiting_gc_uniform", "no_waiting_gc_majority")
 SEEDS, BLOCKS = 300, 3

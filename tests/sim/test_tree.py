@@ -7,7 +7,7 @@ import pytest
 
 from aforesaid.protocols.broadcast.tree import Tree
 from aforesaid.protocols.catalog import Setup
-from harness import command, judged, scenario
+from support.harness import command, judged, scenario
 
 PROMISES = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causal")
 SEEDS = 300

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from aforesaid.check import Report, check
 from aforesaid.pipeline.audit import AuditOptions, Outcome, audit
 from aforesaid.trace.parquet import find_runs, open_trace
-from commands import command
-from injected import Injected, injected, write
+from support.commands import command
+from support.injected import Injected, injected, write
 
 SLICED = AuditOptions(witnesses_max=None, slice_deliveries=6_000, whole_bytes=0)
 """Every run in slices, of a few row groups each."""

@@ -13,7 +13,7 @@ import pytest
 from aforesaid.core import Misuse
 from aforesaid.pipeline import java
 from aforesaid.pipeline.java import java_home
-from injected import injected, write
+from support.injected import injected, write
 
 AFORESAID = str(Path(sys.executable).with_name("aforesaid"))
 INTERRUPTED = 130

@@ -19,8 +19,8 @@ from aforesaid.sim.fleet import trace_fleet
 from aforesaid.sim.grid import read_grid
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace
-from commands import command
-from differential.compiling import compile_once
+from support.commands import command
+from support.compiling import compile_once
 
 GRID = """
 duration_ms = {duration_ms}

@@ -20,7 +20,7 @@ from aforesaid.security.datagrams import NOBODY, KeyRing, Opener, Sealer, derive
 from aforesaid.security.keys import ClusterKey
 from aforesaid.wire import Header, Reassembly, cluster_id, pack, read_header, unpack
 from aforesaid.wire.packet import CLEAR, SEALED
-from wire_examples import GROUP, MESSAGES, codec
+from support.wire_examples import GROUP, MESSAGES, codec
 
 PLACE = Path(__file__).parent / "wire"
 CLUSTER = cluster_id("demo", "waiting")

@@ -7,11 +7,11 @@ from collections import Counter
 from random import Random
 
 import pytest
-from brute_judge import Brute, Judgement, Pairs
-from random_traces import CALLING, SPOILERS, Scheduler, random_trace
 
 from aforesaid.check import PROPERTIES, Report, Verdict, check
 from aforesaid.trace import MemoryTrace
+from property.check.brute_judge import Brute, Judgement, Pairs
+from support.random_traces import CALLING, SPOILERS, Scheduler, random_trace
 
 BLOCKS = 10
 BLOCK_SEEDS = 2_000

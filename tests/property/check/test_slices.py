@@ -5,12 +5,11 @@ from collections import Counter
 from itertools import pairwise
 from random import Random
 
-from random_traces import random_trace
-
 from aforesaid.check import MalformedTrace, Report, check
 from aforesaid.check.judge import first_reading, judge, properties_of
 from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.trace import MemoryTrace
+from support.random_traces import random_trace
 
 SEEDS = 2_000
 

@@ -1,7 +1,6 @@
 """A judgement over mapped tables, in blocks of a few rows, is that of `check` in memory."""
 
 import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,11 +16,8 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.audit.shelf import Shelf
 from aforesaid.trace import Lists, MemoryTrace, Messages
 from aforesaid.trace.parquet import ParquetSink, ParquetTrace, open_trace
-from injected import injected, write
-
-sys.path.append(str(Path(__file__).parents[1] / "check"))
-
-from random_traces import random_trace
+from support.injected import injected, write
+from support.random_traces import random_trace
 
 SEEDS = 250
 

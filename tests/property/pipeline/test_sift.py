@@ -1,6 +1,5 @@
 """Whatever happens to the rows of a good run, what is left of it is never judged to be violated."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -17,10 +16,7 @@ from aforesaid.trace import MemoryTrace
 from aforesaid.trace.parquet import open_trace
 from aforesaid.trace.parquet.columns import messages_table, rows_table
 from aforesaid.trace.parquet.spill import Rows, joined
-
-sys.path.append(str(Path(__file__).parents[1] / "check"))
-
-from random_traces import Scheduler
+from support.random_traces import Scheduler
 
 SEEDS = 200
 

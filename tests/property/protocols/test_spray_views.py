@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aforesaid.protocols.overlay.spray import PERIOD, Arc, Introduce, Reply, Request, Spray
-from spray_stage import EVERY, Sink, arcs_of, spray
+from support.spray_stage import EVERY, Sink, arcs_of, spray
 
 OTHERS = "abcd"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.trace.trace_scripts import assert_same, in_memory, stored
+from support.trace_scripts import assert_same, in_memory, stored
 
 BOUNDS = st.sampled_from([1, 2, 3, 10, 100, 10_000])
 

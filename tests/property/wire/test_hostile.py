@@ -24,8 +24,8 @@ from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.security.datagrams import NOBODY, KeyRing, Opener, Sealer
 from aforesaid.security.keys import ClusterKey
 from aforesaid.wire import Clear, Header, Inlet, Limits, Reassembly, Records, cluster_id, pack, record
-from harness import Recorder
-from wire_examples import GROUP, MESSAGES, codec
+from support.harness import Recorder
+from support.wire_examples import GROUP, MESSAGES, codec
 
 PACKETS = 100_000
 ROOT = Path(__file__).parents[3]

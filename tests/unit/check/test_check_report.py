@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stories import tell
 
 from aforesaid.check import ALWAYS_REQUIRED, PROPERTIES, MalformedTrace, check
 from aforesaid.core import MessageId
@@ -22,6 +21,7 @@ from aforesaid.trace import (
     Stabilities,
     Tracer,
 )
+from unit.check.stories import tell
 
 GOOD = {"a": ["!1", "a1", "b1"], "b": ["a1", "!1", "b1"]}
 UNFAIR = {"a": ["!1", "!2", "a1", "a2"], "b": ["a2", "a1"]}

@@ -11,8 +11,8 @@ from aforesaid.explore.cells import ALL, Cells
 from aforesaid.explore.local import RECEIVE, SPEAK, LocalGraph
 from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import Setup, algorithm
-from model import broken
-from model.chaotic import chaotic
+from support import broken
+from support.chaotic import chaotic
 
 SCOPE = Scope(processes=3, messages=1)
 

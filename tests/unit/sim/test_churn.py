@@ -15,7 +15,7 @@ from aforesaid.protocols.catalog import CATALOG
 from aforesaid.sim import Outcome, Scenario, simulate
 from aforesaid.sim.simulation import Simulation
 from aforesaid.trace import MemorySink, MemoryTrace, Tracer
-from harness import judged, scenario
+from support.harness import judged, scenario
 from unit.sim.linked import LINKED, Linked
 
 SILENT = [{"kind": "rate", "per_second": 1e-6}]

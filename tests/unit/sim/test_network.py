@@ -12,7 +12,7 @@ from aforesaid.sim.parts import Network as Model
 from aforesaid.sim.parts import Partition
 from aforesaid.sim.simulation import Simulation
 from aforesaid.trace import MemorySink, Tracer
-from harness import scenario
+from support.harness import scenario
 
 
 class On(NamedTuple):

@@ -14,7 +14,7 @@ from aforesaid.sim import Scenario, SimulationFailed, simulate
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
 from aforesaid.sim.parts import Constant, LogNormal, PerLink, Schedule, Uniform
-from harness import judged, scenario
+from support.harness import judged, scenario
 
 EVERYTHING: dict[str, Any] = {
     "algorithm": "waiting",

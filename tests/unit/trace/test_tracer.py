@@ -7,7 +7,7 @@ import pytest
 
 from aforesaid.core import MessageId
 from aforesaid.trace import NEVER_SENT, MemorySink, MemoryTrace, Run, Stabilities, Tracer, label_of_message
-from unit.trace.trace_scripts import RUN, assert_same, in_memory, record
+from support.trace_scripts import RUN, assert_same, in_memory, record
 
 
 class Play:

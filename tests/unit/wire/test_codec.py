@@ -17,8 +17,8 @@ from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.sim import simulate
 from aforesaid.wire import Codec, shapes_of
 from aforesaid.wire.codec import Count, shape
-from harness import judged, scenario
-from wire_examples import GROUP, MESSAGES, codec
+from support.harness import judged, scenario
+from support.wire_examples import GROUP, MESSAGES, codec
 
 ALL = [(algorithm, message) for algorithm, messages in MESSAGES.items() for message in messages]
 

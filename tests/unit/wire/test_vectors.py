@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import plain_reader
 import pytest
 
 from aforesaid.core import MessageId, Refused
@@ -12,7 +11,8 @@ from aforesaid.security.datagrams import KeyRing, Opener, Sealer
 from aforesaid.security.keys import ClusterKey
 from aforesaid.wire import Codec, Header, Reassembly, cluster_id, pack, read_header, shapes_of, unpack
 from aforesaid.wire.packet import CLEAR
-from wire_examples import MESSAGES
+from support.wire_examples import MESSAGES
+from unit.wire import plain_reader
 
 PLACE = Path(__file__).parents[2] / "vectors" / "wire"
 FORMATS = [path.stem for path in sorted(PLACE.glob("frames-*.json"))]

@@ -40,7 +40,7 @@ of those settled instead; that word is taken over. Let s settle the set D, and l
   in D', fewer survivors and more crashed ones count: the cut is no higher than that of s, who is gone.
 Hence regular (not uniform) agreement and one order, whatever crashes when: after the last crash each
 survivor sends a Flush that names them all. Each of these rules has a mutant that fails without it, in
-tests/unit/protocols/test_newtop_schedules.py.
+tests/unit/protocols/broadcast/test_newtop_schedules.py.
 
 Deviations: the paper's sketch has neither `received` and stability nor crashes: those are ours. Its Nulls
 are sent whenever a process is idle (table 1, note 2); ours only with news.

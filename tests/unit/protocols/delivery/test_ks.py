@@ -4,12 +4,12 @@ import pickle
 from typing import Any
 
 import pytest
-from test_rst_ks_mf_cykas import Event, Stage, World, broken, replay
 
 from aforesaid.core import MessageId, Misbehaviour, Misuse, freeze
 from aforesaid.protocols.delivery.ks import Entries, Entry, Ks, Logged, merged, without
 from aforesaid.protocols.delivery.rst import Rst
-from harness import Recorder
+from support.delivery_worlds import Event, Stage, World, broken, replay
+from support.harness import Recorder
 
 GROUP = ("a", "b", "c", "d")
 A, B, C, D = range(4)

@@ -4,11 +4,11 @@ import pickle
 from typing import Any
 
 import pytest
-from test_rst_ks_mf_cykas import World, broken
 
 from aforesaid.core import MessageId, Misbehaviour, Misuse, freeze
 from aforesaid.protocols.delivery.rst import Rst, Stamped
-from harness import Recorder
+from support.delivery_worlds import World, broken
+from support.harness import Recorder
 
 GROUP = ("a", "b", "c")
 

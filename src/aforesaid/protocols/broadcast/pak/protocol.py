@@ -28,7 +28,7 @@ Deviations from the paper, each with a test in tests/paper/test_positive_acknowl
 - crashes: see `survivors`. What is kept for them is forgotten when a later message of the sender, or its word
   Settled, tells that it is everywhere. If Settled is lost, whoever still keeps something acks it once more
   after REMIND_TICKS quiet periods, and a settled sender answers that with Settled: memory returns to empty
-  (tests/unit/protocols/test_pak_rules.py and test_pak_crashes.py).
+  (tests/unit/protocols/broadcast/pak/test_pak_rules.py and test_pak_crashes.py).
 
 The group is fixed and its members are of one incarnation. `peer_down` must be true (perfect detector): a
 process wrongly taken for dead is no longer waited for, and the vectors may drift apart at its place.
