@@ -118,7 +118,7 @@ TEETH = {
 )
 def test_a_mutant_dies_by_a_shortest_schedule_that_replays(mutant: PrcMutant) -> None:
     name, broken = TEETH[mutant.name]
-    entry, scope = replace(CATALOG["prc"], build=mutant.build), SCOPES[name][1]
+    entry, scope = replace(CATALOG["prc"], make=lambda setup, _: mutant.build(setup)), SCOPES[name][1]
     found = explore(entry, scope)
     assert found.violation is not None
     assert found.violation.shortest

@@ -11,11 +11,11 @@ from typing import Any
 
 from aforesaid.core import Layer, MessageId
 from aforesaid.protocols.broadcast.no_waiting import NoWaiting, NoWaitingCollecting
-from aforesaid.protocols.layers.reliable import EagerReliable
-from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Pending, Stamped, Waiting
 from aforesaid.protocols.catalog import Setup
+from aforesaid.protocols.layers.reliable import EagerReliable
+from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.links.perfect import PerfectLinks, Resend
 
 WILD = {"delay": {"kind": "lognormal", "median_ms": 20, "sigma": 1.2}}

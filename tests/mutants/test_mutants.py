@@ -23,7 +23,7 @@ def worlds(mutant: Mutant) -> list[Scenario]:
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 def test_the_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     if mutant.links:
-        monkeypatch.setattr("aforesaid.sim.simulation.PerfectLinks", mutant.links)
+        monkeypatch.setattr("aforesaid.protocols.links.perfect.PerfectLinks", mutant.links)
     caught = 0
     for world in worlds(mutant):
         outcome, _, report = judged(world, build=mutant.build)

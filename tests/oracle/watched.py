@@ -77,10 +77,12 @@ def watched(name: str, mutant: Any = None, asleep: bool = False) -> Algorithm:
     """A hybrid algorithm of the catalog, or a mutant of it that never sends again; `asleep`: not watched."""
     entry = CATALOG[name]
 
-    def build(setup: Setup) -> Any:
+    def make(setup: Setup, options: Any) -> Any:
         machine = (
-            entry.build(setup) if mutant is None else mutant(setup.me, setup.incarnation, retransmit=False)
+            entry.make(setup, options)
+            if mutant is None
+            else mutant(setup.me, setup.incarnation, retransmit=False)
         )
         return machine if asleep else Watched(machine)
 
-    return replace(entry, build=build)
+    return replace(entry, make=make)

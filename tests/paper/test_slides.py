@@ -8,9 +8,9 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.no_waiting import Ack, NoWaiting, NoWaitingCollecting
+from aforesaid.protocols.broadcast.waiting import Waiting
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
-from aforesaid.protocols.broadcast.waiting import Waiting
 from mutants.registry import DeliveredShrinksWithPast, NoLookOnCrash, OriginIsSelf, PastAsSet, SelfDelivery
 from support.harness import Recorder, judged, scenario
 

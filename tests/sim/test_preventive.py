@@ -22,7 +22,7 @@ SEEDS = 60
 
 def world(setting: str, seed: int) -> Scenario:
     parts = SETTINGS[setting](Random(f"preventive {setting} {seed}"))
-    known = CATALOG["preventive"].options
+    known = CATALOG["preventive"].options.__struct_fields__
     options = {name: value for name, value in parts["options"].items() if name in known}
     return Scenario.of({**parts, "seed": seed, "algorithm": "preventive", "options": options})
 

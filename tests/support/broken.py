@@ -3,12 +3,12 @@
 from typing import Any
 
 from aforesaid.core import MessageId
-from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.protocols.broadcast.no_waiting import NoWaiting
-from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Pending, Stamped, Waiting
 from aforesaid.protocols.catalog import Setup
+from aforesaid.protocols.layers.best_effort import BestEffort
+from aforesaid.protocols.layers.reliable import EagerReliable
 
 
 class Impatient(Waiting):

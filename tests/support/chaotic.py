@@ -8,9 +8,8 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from aforesaid.core import MessageId
+from aforesaid.core import MessageId, frame
 from aforesaid.protocols.catalog import Setup
-from aforesaid.protocols.overlay.frames import marked
 
 STATES, KINDS, HOPS = 3, 3, 2
 
@@ -28,7 +27,7 @@ class Rule(NamedTuple):
     """Notes sent: their kind, and to whom: back, on, all."""
 
 
-@marked("droppable")
+@frame(droppable=True, link="link")
 class Note(NamedTuple):
     """A message on its way, with a kind that decides what happens to it."""
 

@@ -5,7 +5,8 @@ in milliseconds and its name ends in `_ms`. What must hold between two settings 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -21,6 +22,9 @@ Positive = Annotated[int, Meta(ge=1)]
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """No settings, unless a subclass has some; a field's docstring is in its `Meta(description=...)`."""
+
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 class Option(NamedTuple):
@@ -41,7 +45,7 @@ def nanoseconds(milliseconds: float) -> Nanoseconds:
     return round(milliseconds * MILLISECOND)
 
 
-def settings(kind: type[Options], given: Mapping[str, Any], algorithm: str) -> Options:
+def settings(kind: type[AnyOptions], given: Mapping[str, Any], algorithm: str) -> AnyOptions:
     """The settings that were given, checked; every error is one line that names the option."""
     known = kind.__struct_fields__
     for name in given:
@@ -51,9 +55,9 @@ def settings(kind: type[Options], given: Mapping[str, Any], algorithm: str) -> O
     try:
         return msgspec.convert(dict(given), kind)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$.")
-        name = path.rstrip("`")
-        raise Misuse(f"options.{name}: {text[0].lower()}{text[1:]}, not {given.get(name)!r}") from error
+        name = str(error).partition(" - at `$.")[2].rstrip("`")
+        must = {option.name: option.kind for option in options_of(kind)}.get(name, str(error))
+        raise Misuse(f"options: {name} must be {must}, not {given.get(name)!r}") from error
     except Misuse as error:
         raise Misuse(f"options: {error}") from error
 
@@ -66,23 +70,23 @@ def options_of(kind: type[Options]) -> list[Option]:
 
 
 def _told(hint: Any, default: Any) -> tuple[str, Any, str]:
+    """What kind of value it takes, in words; its default; what it means."""
     kind, bounds, meaning = hint, [], ""
     while get_origin(kind) is Annotated:
         kind, *metas = get_args(kind)
-        for meta in (meta for meta in metas if isinstance(meta, Meta)):
+        for meta in metas:
             meaning = meta.description or meaning
             bounds += [
-                f"{sign} {bound:g}"
-                for sign, bound in ((">=", meta.ge), (">", meta.gt), ("<=", meta.le), ("<", meta.lt))
+                f" {words} {bound:g}"
+                for words, bound in (("from", meta.ge), ("above", meta.gt), ("up to", meta.le))
                 if bound is not None and bound < 1e12
             ]
-    named = [each for each in get_args(kind) if each is not type(None)] or [kind]
-    words = [each if isinstance(each, str) else _named(each) for each in named]
-    return " ".join([" or ".join(words), *bounds]), default, meaning
-
-
-def _named(kind: Any) -> str:
-    return {int: "whole number", float: "number", bool: "true or false"}.get(kind, str(kind))
+    if get_origin(kind) in (Union, UnionType):
+        return _told(get_args(kind)[0], default)[0], default, meaning
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind))), default, meaning
+    words = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, kind.__name__)
+    return words + "".join(bounds) + (" on" if bounds[-1:] and "from" in bounds[-1] else ""), default, meaning
 
 
 def _shown(default: Any) -> str:

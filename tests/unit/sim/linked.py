@@ -6,11 +6,12 @@ It promises no order, and writes down every call that is about links or membersh
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import MessageId
+from aforesaid.core import MessageId, frame
 from aforesaid.protocols.algorithm import FIFO_LINKS, Algorithm, Setup
-from aforesaid.protocols.overlay.frames import Lid, marked
+from aforesaid.protocols.overlay.frames import Lid
 
 
+@frame(link="link")
 class Note(NamedTuple):
     """Something said, on one link."""
 
@@ -19,14 +20,14 @@ class Note(NamedTuple):
     body: Any
 
 
-@marked("control")
+@frame(control=True, link="link")
 class Knock(NamedTuple):
     """A link is opened."""
 
     link: Lid
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, kind="kind")
 class Ask(NamedTuple):
     """A newcomer asks to be let in."""
 
@@ -34,7 +35,7 @@ class Ask(NamedTuple):
     kind: str = "ask"
 
 
-@marked("control")
+@frame(control=True, link="link")
 class Let(NamedTuple):
     """It is."""
 
@@ -156,6 +157,6 @@ LINKED = Algorithm(
     needs=(FIFO_LINKS,),
     promises=("no_duplicate", "no_creation"),
     metadata="its id",
-    build=Linked,
+    make=lambda setup, _: Linked(setup),
     linked=True,
 )

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from aforesaid.core import MessageId
-from aforesaid.protocols.overlay.frames import marked
+from aforesaid.core import MessageId, frame
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.network import Counters, Network
 from aforesaid.sim.parts import Network as Model
@@ -15,6 +14,7 @@ from aforesaid.trace import MemorySink, Tracer
 from support.harness import scenario
 
 
+@frame(link="link")
 class On(NamedTuple):
     """A frame on a link."""
 
@@ -22,14 +22,14 @@ class On(NamedTuple):
     number: int
 
 
-@marked("control", "droppable")
+@frame(control=True, droppable=True, kind="kind")
 class Word(NamedTuple):
     """A control message of a kind."""
 
     kind: str
 
 
-@marked("control")
+@frame(control=True, link="link")
 class Call(NamedTuple):
     """A control message that must not be lost."""
 

@@ -4,6 +4,7 @@ import inspect
 import pickle
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +17,6 @@ from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.sim import simulate
 from aforesaid.wire import Codec, shapes_of
-from aforesaid.wire.codec import Count, shape
 from support.harness import judged, scenario
 from support.wire_examples import GROUP, MESSAGES, codec
 
@@ -53,13 +53,14 @@ def test_an_algorithm_without_a_format_is_a_misuse() -> None:
         shapes_of("waiting")
 
 
-def test_a_protocol_that_changes_a_frame_without_its_shape_does_not_start() -> None:
+def test_a_frame_with_a_field_of_which_nothing_is_said_has_no_format() -> None:
     class Grown(NamedTuple):
         number: int
-        more: int
+        more: Any
 
-    with pytest.raises(TypeError, match="Grown"):
-        shape(Grown, number=Count)
+    grown = replace(CATALOG["waiting"], frames=(Grown,))
+    with pytest.raises(TypeError, match=r"Grown.more: no wire format follows from typing.Any"):
+        shapes_of(grown, GROUP)
 
 
 def test_a_frame_of_another_format_is_a_misuse() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from aforesaid.core import MILLISECOND, MessageId, Misuse, freeze
-from aforesaid.protocols.layers.best_effort import BestEffort, Once
 from aforesaid.protocols.broadcast.no_waiting import Ack, NoWaiting, NoWaitingCollecting
-from aforesaid.protocols.layers.reliable import Bye, EagerReliable, Hello, Join, Relay, Welcome
-from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Waiting
 from aforesaid.protocols.catalog import CATALOG, Setup
+from aforesaid.protocols.layers.best_effort import BestEffort, Once
+from aforesaid.protocols.layers.reliable import Bye, EagerReliable, Hello, Join, Relay, Welcome
+from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.links.perfect import Ack as LinkAck
 from aforesaid.protocols.links.perfect import Data, PerfectLinks, Resend
 from support.harness import Recorder

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.core import MessageId, Misuse
+from aforesaid.core import MessageId, Misuse, worded
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
@@ -18,7 +18,7 @@ every = pytest.mark.parametrize("kind", ALL)
 
 def explained(stage: Stage, i: int, label: str) -> tuple[str, ...]:
     name, number = label.split("#")
-    reasons: tuple[str, ...] = stage.machines[i].explain(MessageId(name, 0, int(number)))
+    reasons = tuple(map(worded, stage.machines[i].reasons(MessageId(name, 0, int(number)))))
     return reasons
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.core import Busy, MessageId, Misuse, freeze
+from aforesaid.core import Busy, MessageId, Misuse, freeze, worded
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit, Resend
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
@@ -187,7 +187,7 @@ def test_the_oldest_missing_permit_is_asked_for() -> None:
     stage.say(1, 0)
     stage.arrive(Msg, 1, 0)
     stage.rest()
-    assert stage.machines[0].explain(MessageId("p0", 0, 1)) == (
+    assert tuple(map(worded, stage.machines[0].reasons(MessageId("p0", 0, 1)))) == (
         "p0#1 is not sent to p2: the permit from p1 for its message 2 is missing.",
     )
     while any(stage.timers):
