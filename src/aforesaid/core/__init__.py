@@ -1,6 +1,6 @@
 """Identities, ports and errors: what every room of the house agrees on. Standard library only, pure."""
 
-from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused
+from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
     MICROSECOND,
@@ -47,6 +47,7 @@ __all__ = [
     "Process",
     "Refused",
     "Timer",
+    "WrongValue",
     "freeze",
     "message_label",
     "process_label",
