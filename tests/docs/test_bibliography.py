@@ -12,12 +12,12 @@ from aforesaid.protocols.catalog import CATALOG
 
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = {work.label for work in BIBLIOGRAPHY.values()}
-CITED = re.compile(r"(\w+) \(((?:1[89]|20)\d\d[a-z]?|undated)\)")
+CITED = re.compile(r"([A-Z]\w+|others) \(((?:1[89]|20)\d\d[a-z]?|undated)\)")
 """The last name and the year of a citation."""
 ENDS = {(match[1], match[2]) for label in LABELS for match in CITED.finditer(label)}
 PLACES = ("src", "docs", "tests", "benchmarks", "examples", "scenarios", "README.md", "CONTRIBUTING.md")
 OUTSIDE = re.compile(
-    r"algorithms`?, section|our papers|the slides|slides, |\bshared/(?:papers|design)"
+    r"algorithms`?, section|our papers|[(\"]slides, |\bshared/(?:papers|design)"
     r"|(?:prc-broadcast|hybrid-buffering|positive-acknowledgment|slides)[\w-]*\.txt"
 )
 

@@ -1,4 +1,4 @@
-"""Nédelec, Molli and Mostéfaoui (2018b), section 2.2, and (2018a), preventive broadcast.
+"""Nédelec, Molli and Mostéfaoui (2018b), section 2.2, and preventive broadcast, which is their (2018a).
 
 Figures 1 and 2 are played step by step against algorithm 1. For preventive broadcast, which the paper builds
 on, each rule that its printed version lacks has the smallest schedule that shows it; the same defects are
