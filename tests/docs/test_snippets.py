@@ -34,7 +34,7 @@ NOT_RUN = 2
 """Blocks of Python or shell that cannot be run; whoever adds one changes this number."""
 UsageError = typer.BadParameter.__bases__[0]
 ECHO_S_MAX = 60.0
-QUICK_S_MAX = 60.0
+QUICK_S_MAX = 180.0
 
 
 def is_live(block: Block) -> bool:
