@@ -26,7 +26,7 @@ WEATHER = Weather(loss=0.03, duplication=0.03, delay_s_max=0.01, spike=0.005, sp
 PER_SECOND = 20
 REPLY = 0.3
 """The share of messages that are answered: what makes one message depend on another's."""
-COMMAND = [sys.executable, "-m", "aforesaid.cli"]
+COMMAND = [sys.executable, "-m", "aforesaid"]
 
 
 class Member:

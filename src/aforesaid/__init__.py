@@ -11,24 +11,34 @@ from typing import TYPE_CHECKING, Any
 from aforesaid.core import AforesaidError, MessageId, Misbehaviour, Misuse
 
 if TYPE_CHECKING:
-    from aforesaid.node import Config, Message, Node, Receipt
+    from aforesaid.node import Closed, Config, Message, Node, Queues, Receipt, Security
 
 __all__ = [
     "AforesaidError",
+    "Closed",
     "Config",
     "Message",
     "MessageId",
     "Misbehaviour",
     "Misuse",
     "Node",
+    "Queues",
     "Receipt",
+    "Security",
     "__version__",
 ]
 
 __version__ = "0.1.0"
 
 
+_OF_NODE = ("Closed", "Config", "Message", "Node", "Queues", "Receipt", "Security")
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("Config", "Message", "Node", "Receipt"):
+    if name in _OF_NODE:
         return getattr(import_module("aforesaid.node"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_NODE})

@@ -123,7 +123,7 @@ def preventive(kind: type[Preventive]) -> Any:
 OVERLAY_MUTANTS = [
     Mutant(
         "own message not awaited",
-        "prc-broadcast paper, algorithm 1, line 6",
+        "Nédelec, Molli and Mostéfaoui (2018b), algorithm 1, line 6",
         "link_memory",
         "no_duplicate",
         OwnNotAwaited.of,
@@ -131,7 +131,7 @@ OVERLAY_MUTANTS = [
     ),
     Mutant(
         "every link tagged",
-        "prc-broadcast paper, algorithm 1, line 16",
+        "Nédelec, Molli and Mostéfaoui (2018b), algorithm 1, line 16",
         "link_memory",
         "memory of expected",
         EveryLinkTagged.of,
@@ -139,7 +139,7 @@ OVERLAY_MUTANTS = [
     ),
     Mutant(
         "any pong",
-        "preventive broadcast as printed",
+        "Nédelec, Molli and Mostéfaoui (2018a), as printed",
         "preventive",
         "causal",
         preventive(AnyPong),
@@ -147,7 +147,7 @@ OVERLAY_MUTANTS = [
     ),
     Mutant(
         "bypass after deliveries",
-        "preventive broadcast as printed",
+        "Nédelec, Molli and Mostéfaoui (2018a), as printed",
         "preventive",
         "causal",
         preventive(BypassAlways),

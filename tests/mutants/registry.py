@@ -246,14 +246,14 @@ def alone(kind: Any) -> Callable[[Setup], Any]:
 MUTANTS = [
     Mutant(
         "past as a set",
-        "slides, algorithm 1, Init",
+        "Guerraoui (undated), algorithm 1, Init",
         "no_waiting",
         "causal",
         lambda setup: PastAsSet(setup.me, rb(setup), setup.incarnation),
     ),
     Mutant(
         "past not looked through on a crash",
-        "slides, algorithm 1', upon event crash",
+        "Guerraoui (undated), algorithm 1', upon event crash",
         "no_waiting_gc",
         "memory of past",
         over(NoLookOnCrash),
@@ -261,19 +261,25 @@ MUTANTS = [
     ),
     Mutant(
         "delivered shrinks with the past",
-        "slides, algorithm 1', Init",
+        "Guerraoui (undated), algorithm 1', Init",
         "no_waiting_gc",
         "no_duplicate",
         over(DeliveredShrinksWithPast),
         {"workload": NO_REPLIES},
     ),
     Mutant(
-        "stable at the first ack", "slides, algorithm 1'", "no_waiting_gc", "stability", over(StableTooEarly)
+        "stable at the first ack",
+        "Guerraoui (undated), algorithm 1'",
+        "no_waiting_gc",
+        "stability",
+        over(StableTooEarly),
     ),
-    Mutant("never stable", "slides, algorithm 1'", "no_waiting_gc", "stability", over(NeverStable)),
+    Mutant(
+        "never stable", "Guerraoui (undated), algorithm 1'", "no_waiting_gc", "stability", over(NeverStable)
+    ),
     Mutant(
         "self-delivery at broadcast over uniform broadcast",
-        "slides, algorithm 2, rcoBroadcast",
+        "Guerraoui (undated), algorithm 2, rcoBroadcast",
         "waiting_uniform",
         "uniform_agreement",
         over(SelfDelivery, urb),
@@ -281,19 +287,33 @@ MUTANTS = [
     ),
     Mutant(
         "origin is self",
-        "slides, algorithm 2, deliver-pending",
+        "Guerraoui (undated), algorithm 2, deliver-pending",
         "waiting",
         "validity",
         over(OriginIsSelf),
     ),
-    Mutant("one pass instead of a fixpoint", "slides, algorithm 2", "waiting", "validity", over(OnePass)),
-    Mutant("no waiting at all", "slides, algorithm 2", "waiting", "causal", over(NoWait)),
-    Mutant("waits for the sender only", "slides, algorithm 2", "waiting", "causal", over(FifoOnly)),
-    Mutant("counts before stamping", "slides, algorithm 2", "waiting", "validity", over(StampAfterCounting)),
-    Mutant("no relay", "slides, rb", "reliable", "agreement", alone(NoRelay), {"fault": CRASH}),
+    Mutant(
+        "one pass instead of a fixpoint",
+        "Guerraoui (undated), algorithm 2",
+        "waiting",
+        "validity",
+        over(OnePass),
+    ),
+    Mutant("no waiting at all", "Guerraoui (undated), algorithm 2", "waiting", "causal", over(NoWait)),
+    Mutant(
+        "waits for the sender only", "Guerraoui (undated), algorithm 2", "waiting", "causal", over(FifoOnly)
+    ),
+    Mutant(
+        "counts before stamping",
+        "Guerraoui (undated), algorithm 2",
+        "waiting",
+        "validity",
+        over(StampAfterCounting),
+    ),
+    Mutant("no relay", "Guerraoui (undated), rb", "reliable", "agreement", alone(NoRelay), {"fault": CRASH}),
     Mutant(
         "every copy is news",
-        "slides, rb",
+        "Guerraoui (undated), rb",
         "reliable",
         "no_duplicate",
         alone(EveryCopyIsNews),
@@ -301,7 +321,7 @@ MUTANTS = [
     ),
     Mutant(
         "delivers on first receipt",
-        "slides, urb",
+        "Guerraoui (undated), urb",
         "uniform",
         "uniform_agreement",
         alone(DeliverOnReceipt),
@@ -309,7 +329,7 @@ MUTANTS = [
     ),
     Mutant(
         "deaf to crashes",
-        "slides, urb all-ack",
+        "Guerraoui (undated), urb all-ack",
         "uniform",
         "validity",
         alone(DeafToCrashes),
@@ -317,7 +337,7 @@ MUTANTS = [
     ),
     Mutant(
         "half for a majority",
-        "slides, urb majority-ack",
+        "Guerraoui (undated), urb majority-ack",
         "majority",
         "uniform_agreement",
         alone(HalfIsEnough),

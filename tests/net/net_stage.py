@@ -110,7 +110,7 @@ def complaints(report: Report) -> list[str]:
 
 
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "aforesaid.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "aforesaid", *map(str, arguments)]
 
 
 def cluster_of_two(directory: Path) -> "subprocess.Popen[str]":

@@ -1,6 +1,6 @@
 """The judge: the paper's definitions, evaluated by brute force over a global event log.
 
-Hybrid buffering (Almeida), section 4.1 (happens-before between messages of the application), definitions 4.1
+Almeida (2026), section 4.1 (happens-before between messages of the application), definitions 4.1
 (SPS) and 4.3 (CSPS). The log has these events, in global order:
     said(i, number, audience)            causal-send; the audience without i itself
     sent(i, j, frame)                    i hands a frame to the network

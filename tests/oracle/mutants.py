@@ -1,6 +1,6 @@
 """Mutants of hybrid buffering: a shipped algorithm with one rule put back as the paper prints it.
 
-R-numbers are those of the design notes, `algorithms`, section 6. Each mutant cites the printed lines.
+R-numbers are those of docs/corrections.md. Each mutant cites the printed lines.
 """
 
 from collections.abc import Sequence

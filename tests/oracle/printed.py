@@ -1,6 +1,6 @@
 """Algorithm 2 as printed, line for line, with only its typos and layout mended, and ids from 1.
 
-The mended places (algorithms, section 6): line 74 acks `m.mid`; lines 55-62 stand under the `if` of line 53,
+The mended places (docs/corrections.md): line 74 acks `m.mid`; lines 55-62 stand under the `if` of line 53,
 line 71 in its loop, lines 86-87 in the `while`. No retransmission: the network has to be reliable.
 """
 

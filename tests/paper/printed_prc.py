@@ -1,4 +1,4 @@
-"""Algorithm 2 of the prc-broadcast paper as it is printed, on algorithm 1; line numbers are the paper's.
+"""Nédelec, Molli and Mostéfaoui (2018b), algorithm 2 as it is printed, on algorithm 1, with its line numbers.
 
 What it leaves open is filled in kindly: routes are given; a control message without a route or a safe first
 hop is lost, and so is a Bβ for which nothing is prepared; no link is opened while it is being opened. Control

@@ -1,4 +1,4 @@
-"""Hybrid buffering (Almeida), section 5: each corrected rule as it is printed fails, the shipped one does
+"""Almeida (2026), section 5: each corrected rule as it is printed fails, the shipped one does
 not.
 
 A mutant (tests/oracle/mutants.py) is a shipped algorithm with one rule put back as it is printed, or left out

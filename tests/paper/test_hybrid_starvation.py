@@ -1,4 +1,4 @@
-"""Hybrid buffering (Almeida), section 4.3: where Cykas starves, the hybrid algorithms do not.
+"""Almeida (2026), section 4.3: where Cykas starves, the hybrid algorithms do not.
 
 Section 4.3 has Cykas count its secrets in one number, MODE, which others can keep above zero for ever. In
 hybrid buffering a message waits only for the permits that were missing when it was said (`dep`), so what

@@ -1,4 +1,4 @@
-"""Baldoni, "A positive acknowledgment protocol for causal broadcasting": the printed rules fail, ours do not.
+"""Baldoni (1998), causal broadcast by positive acknowledgments: the printed rules fail, ours do not.
 
 Each mutant is the shipped protocol with one rule as the paper prints it, or as it is easily misread, or
 without one that crashes make necessary. A schedule written by hand shows how it fails; seeded runs show that

@@ -1,4 +1,4 @@
-"""Causal Broadcast: How to Forget? (Nédelec, Molli, Mostéfaoui), section 2.2 and its reference 20.
+"""Nédelec, Molli and Mostéfaoui (2018b), section 2.2, and preventive broadcast, which is their (2018a).
 
 Figures 1 and 2 are played step by step against algorithm 1. For preventive broadcast, which the paper builds
 on, each rule that its printed version lacks has the smallest schedule that shows it; the same defects are
@@ -117,7 +117,7 @@ def test_section_2_5_a_ring_holds_nothing_but_what_it_said_itself() -> None:
     assert ring["A"].gauges()["expected"] == 0
 
 
-# ------------------------------------------------------------------- reference 20: preventive broadcast
+# ------------------------------------------------------------------- (2018a): preventive broadcast
 
 GROUP = ("a", "b", "c", "d")
 

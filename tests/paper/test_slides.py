@@ -1,4 +1,4 @@
-"""The causal broadcast slides, slide by slide: the printed rule fails, the shipped one does not.
+"""Guerraoui (undated), slide by slide: the printed rule fails, the shipped one does not.
 
 Each test cites the algorithm and the event of the slide. The same defects are mutants in tests/mutants, where
 they are caught at random; here each has the smallest schedule that shows it.

@@ -1,4 +1,4 @@
-"""The broadcast family of the slides under every fault its model allows: 300 seeds each, no violation."""
+"""The broadcast family of Guerraoui (undated) under every fault of its model: 300 seeds, no violation."""
 
 from typing import Any
 

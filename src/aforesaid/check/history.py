@@ -14,11 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memory
+from aforesaid.core.errors import WrongValue
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
 from aforesaid.trace.model import Bools, Messages, Processes
 
 
-class MalformedTrace(ValueError):
+class MalformedTrace(WrongValue):
     """A trace that no run could have written; the text is one line that names what is wrong."""
 
 

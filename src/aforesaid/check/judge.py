@@ -36,7 +36,7 @@ def check(
     of each, or all for None. `progress` is called with the logs read and the logs to read; each further
     reading adds its logs to both.
 
-    Raises ValueError for a property that does not exist, MalformedTrace for a trace that no run could write.
+    Raises WrongValue for a property that does not exist, MalformedTrace for a trace that no run could write.
     """
     required, judged = properties_of(trace, properties)
     reader = Reader(trace)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from aforesaid.core.errors import WrongValue
 from aforesaid.trace import Run
 
 VALUES = ("kept", "violated", "unknown")
@@ -124,5 +125,5 @@ def required_names(names: Sequence[str]) -> tuple[str, ...]:
     """The named properties and those always required, in the order of PROPERTIES."""
     for name in names:
         if name not in PROPERTIES:
-            raise ValueError(f"no property is called {name!r}; there are: {', '.join(PROPERTIES)}")
+            raise WrongValue(f"no property is called {name!r}; there are: {', '.join(PROPERTIES)}")
     return tuple(name for name in PROPERTIES if name in names or name in ALWAYS_REQUIRED)

@@ -95,7 +95,7 @@ class Member:
 
     def __init__(self, name: str, config: Path) -> None:
         self.name = name
-        command = [sys.executable, "-m", "aforesaid.cli", "node", "--config", str(config)]
+        command = [sys.executable, "-m", "aforesaid", "node", "--config", str(config)]
         # In a session of its own: Ctrl-C is for this process, which then stops them in order.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True

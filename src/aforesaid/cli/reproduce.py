@@ -1,4 +1,4 @@
-"""`aforesaid reproduce`: figure 5 and Table 1 of the PRC-broadcast paper, and figures beyond it."""
+"""`aforesaid reproduce`: figure 5 and table 1 of the PRC-broadcast paper, and figures beyond it."""
 
 import csv
 import json

@@ -9,7 +9,7 @@ from aforesaid.core.capabilities import (
     Owing,
     Windowed,
 )
-from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused
+from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
 from aforesaid.core.fields import Count, Members, Number, Payload, Process, Vector
 from aforesaid.core.frames import Message, declaration_of, frame, link_of
 from aforesaid.core.freeze import freeze
@@ -71,6 +71,7 @@ __all__ = [
     "Timer",
     "Vector",
     "Windowed",
+    "WrongValue",
     "declaration_of",
     "frame",
     "freeze",

@@ -3,6 +3,7 @@
 `Misuse` is the caller's: a wrong argument, an unknown name, a scenario that cannot be. The text is one line
 that names the thing at fault and what would be right. `Misbehaviour` is the remote side's: a frame that no
 correct peer would send; a host drops it and counts it. A broken invariant of our own is neither: it crashes.
+A host that knows how to replay it says so in an error of its own, with the crash as its cause.
 
 `Busy` is no fault at all but back-pressure: the caller is asked to come again later.
 """
@@ -14,6 +15,10 @@ class AforesaidError(Exception):
 
 class Misuse(AforesaidError):
     """The caller asked for something that cannot be."""
+
+
+class WrongValue(Misuse, ValueError):
+    """A misuse that is a ValueError too, as Python's callers expect of an argument that does not fit."""
 
 
 class Misbehaviour(AforesaidError):

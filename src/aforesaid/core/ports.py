@@ -111,7 +111,7 @@ Handed: TypeAlias = Sequence[tuple[MessageId, Any]]
 
 
 class Layer(Protocol):
-    """A broadcast that another one stands on (slides: rb, urb). It returns what it delivers, in order.
+    """A broadcast that another one stands on (rb, urb). It returns what it delivers, in order.
 
     Returning instead of calling up keeps the composition free of re-entrance: the upper layer reads
     "upon event rbDeliver" as a loop over what the call returned.

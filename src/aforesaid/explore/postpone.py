@@ -2,7 +2,7 @@
 
 Steps at different processes commute: each changes its own cell and adds frames to others. A set P of
 processes may therefore move first, and all others be postponed, if nothing the others do meanwhile can
-matter to P (Godefroid 1996, chapter 4: the moves of P are a persistent set). Worlds in which the others had
+matter to P (Godefroid (1996), chapter 4: the moves of P are a persistent set). Worlds in which the others had
 run ahead are never visited. Unlike sleep sets, which spare transitions but no states, this spares states,
 and a transition here is a few table lookups.
 

@@ -68,10 +68,19 @@ class Algorithm:
     Whether everyone hears everything then depends on the links: liveness is promised if they end strongly
     connected.
     """
+    samples: bool = False
+    """True if it keeps its overlay up by itself; otherwise somebody has to open links."""
     promises_if_crashed: tuple[str, ...] | None = None
     """What is left of the promises where a process may crash; None: all of them."""
     version: str = ""
     """Of an algorithm from outside: its own version."""
+
+    @property
+    def deployable(self) -> bool:
+        """Whether real nodes can run it: it has a wire format, is no mere unicast, and needs of the network
+        only what they give: perfect links restore no order, and nobody opens links but the protocol."""
+        alone = self.samples if self.linked else FIFO_LINKS not in self.needs
+        return bool(self.frames) and not self.unicast and alone
 
     def build(self, setup: Setup) -> Speaker:
         """The protocol object of one process."""

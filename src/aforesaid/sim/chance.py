@@ -2,7 +2,7 @@
 
 `random.Random.random()` is the same everywhere; logarithms and exponentials of the C library are not, to the
 last bit. So nothing here calls them while sampling: exponential variates come from comparisons of uniforms
-alone (von Neumann, 1951), log-normal ones from a table of quantiles made with decimal arithmetic.
+alone (von Neumann (1951)), log-normal ones from a table of quantiles made with decimal arithmetic.
 """
 
 import hashlib

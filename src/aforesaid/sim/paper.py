@@ -1,4 +1,4 @@
-"""The experiment of the PRC-broadcast paper, section 3, as a file or a Python program describes it.
+"""The experiment of Nédelec, Molli and Mostéfaoui (2018b), section 3, as a file or a program describes it.
 
 It runs on the fleet (`aforesaid.sim.fleet`), which is compiled; this description of it is not, so that files
 are read and validated without.

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from aforesaid import __version__
-from aforesaid.core import MILLISECOND, Busy, MessageId, Nanoseconds, Process, Timer
+from aforesaid.core import MILLISECOND, AforesaidError, Busy, MessageId, Nanoseconds, Process, Timer
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.sim.chance import Chance
@@ -46,7 +46,7 @@ class Outcome:
     """What the protocols still held at the end, by kind: zeros mean memory returned to empty."""
 
 
-class SimulationFailed(RuntimeError):
+class SimulationFailed(AforesaidError, RuntimeError):
     """A protocol broke one of its own invariants; the cause is chained, the text says how to replay it."""
 
 

@@ -1,4 +1,4 @@
-"""Table 1 of the PRC-broadcast paper, measured: what each broadcast costs as groups grow.
+"""Table 1 of Nédelec, Molli and Mostéfaoui (2018b), measured: what each broadcast costs as groups grow.
 
 n protocol objects and one agenda; a frame takes 1 to 20 ms, at random, and keeps its place on its link where
 the algorithm needs that. Reliable broadcast (one counter per origin) and vector clocks send everything to

@@ -5,9 +5,9 @@ received without a gap from 1 on, and a set of exceptions, the numbers above the
 moves the exceptions behind it into the counter, each once. So memory is one counter per origin plus what is
 received ahead of a gap, which the caller bounds by what it accepts (see `exceptions`).
 
-Source: the received set of preventive broadcast (SRDS'18; algorithms, section 5). It is on the path of each
-copy of each message of a reliable broadcast: the next number and a number below the gap are decided by one
-lookup and one or two comparisons (`benchmarks/bench_structures.py`).
+Source: the received set of preventive broadcast (Nédelec, Molli and Mostéfaoui (2018a)). It is on the path of
+each copy of each message of a reliable broadcast: the next number and a number below the gap are decided by
+one lookup and one or two comparisons (`benchmarks/bench_structures.py`).
 """
 
 from collections.abc import Hashable, Iterable

@@ -1,6 +1,6 @@
 """The sliding array: the elements of a window [first, next) of ever-growing indexes.
 
-Hybrid buffering, section 5.3. Elements enter at `next`, leave at `first`, and are read and replaced by their
+Almeida (2026), section 5.3. Elements enter at `next`, leave at `first`, and are read and replaced by their
 absolute index in between, all in amortised constant time. An index that has left the window, or is not in it
 yet, reads nothing: IndexError. What is held is what is inside: a removed element is released at once, and
 the room it took is given back as the window slides.

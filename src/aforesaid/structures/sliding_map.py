@@ -1,13 +1,13 @@
 """The sliding map: distinct keys that take the indexes of a sliding window and leave it in any order.
 
-Hybrid buffering, section 5.3. A key enters at `next`; it is removed by key, wherever it is, and leaves a
+Almeida (2026), section 5.3. A key enters at `next`; it is removed by key, wherever it is, and leaves a
 hole; `first` is always the index of the oldest key present, or `next` when there is none. Operations take
 amortised constant time: `first` passes over each hole once. `IndexableSlidingMap` also finds the key at an
 index.
 
 Memory is as the number of positions in the window, holes included, however few keys remain: one key that
-stays keeps its window open (algorithms, R13). As long as keys are added it is less, as the number of keys
-present: the tables leave the holes out whenever they are rebuilt to take in more.
+stays keeps its window open (docs/corrections.md, R13). As long as keys are added it is less, as the
+number of keys present: the tables leave the holes out whenever they are rebuilt to take in more.
 
 Deviations from the paper:
 - Windows start at 1 unless told otherwise, because 0 means "none".

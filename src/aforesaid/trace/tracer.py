@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from aforesaid.core import MessageId, Nanoseconds, Process
+from aforesaid.core import MessageId, Nanoseconds, Process, WrongValue
 from aforesaid.trace.model import (
     NEVER_SENT,
     Int32s,
@@ -87,7 +87,7 @@ class Tracer:
     def began(self, name: Process, incarnation: int, now: Nanoseconds, joining: bool = False) -> int:
         """A process starts, as a founding member or asking to join. Returns its index."""
         if (name, incarnation) in self._index:
-            raise ValueError(f"{name} incarnation {incarnation} began twice")
+            raise WrongValue(f"{name} incarnation {incarnation} began twice")
         index = len(self._processes)
         # Until a contact admits it, a joiner belongs to no group and nothing is owed to it.
         fate = "unknown" if joining else "alive"
@@ -126,7 +126,7 @@ class Tracer:
         """A process sends a message, to all or to an audience. Returns its index."""
         watched = self._processes[process]
         if message_id.number != len(watched.numbers) + 1:
-            raise ValueError(f"{message_id} does not follow message {len(watched.numbers)} of {watched.name}")
+            raise WrongValue(f"{message_id} does not follow message {len(watched.numbers)} of {watched.name}")
         after = tuple(watched.frontier)
         message = self._add_message(process, message_id.number, now, watched.delivered, after, audience)
         watched.numbers.append(message)

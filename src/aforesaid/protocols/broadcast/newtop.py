@@ -1,7 +1,7 @@
 """Newtop: Lamport clocks, one order of delivery for all, buffering at the receiver.
 
-Hybrid-buffering paper, section 3.1 and table 1, after its reference 9 (Newtop, Ezhilchelvan, Macedo and
-Shrivastava, 1995); algorithms, section 4. Model: reliable FIFO links that do not duplicate, a fixed group,
+Ezhilchelvan, Macêdo and Shrivastava (1995), as read by Almeida (2026), section 3.1 and table 1.
+Model: reliable FIFO links that do not duplicate, a fixed group,
 processes crash and stay down, a perfect failure detector.
 
 A frame carries its sender's Lamport clock. Links are FIFO, so nothing up to the last clock heard of a member

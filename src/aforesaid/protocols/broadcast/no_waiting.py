@@ -1,10 +1,10 @@
-"""No-waiting causal broadcast (slides, algorithm 1), and with garbage collection (algorithm 1').
+"""No-waiting causal broadcast (Guerraoui (undated), algorithm 1), and with garbage collection (algorithm 1').
 
 A message carries its sender's whole causal past; a receiver first delivers what it lacks of that past, in
 order, then the message: nobody ever waits. Algorithm 1' forgets a message once every correct process is known
 to have delivered it; that is also when the message is *stable*.
 
-Deviations from the slides, each with a test in tests/paper/test_slides.py:
+Deviations from the printed algorithms, each with a test in tests/paper/test_slides.py:
 - the past is an ordered list without repeats. As a set, as printed, its order is lost and with it causality;
 - `delivered` is one counter per origin, which causal delivery makes exact. It outlives the past: dropping it
   together with the past, as the shared initialisation suggests, delivers twice;

@@ -1,4 +1,4 @@
-"""Broadcast along a tree: "FIFO + Tree gives Causal" (hybrid-buffering paper, section 1).
+"""Broadcast along a tree: "FIFO + Tree gives Causal" (Almeida (2026), section 1).
 
 The group's sorted names form a heap-shaped tree: the children of place i are the places fan_out * i + 1 to
 fan_out * i + fan_out. A message goes to all tree neighbours of its origin; whoever receives it forwards it

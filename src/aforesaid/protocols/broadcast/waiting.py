@@ -1,10 +1,10 @@
-"""Waiting causal broadcast with vector clocks (slides, algorithm 2), over any broadcast layer.
+"""Waiting causal broadcast with vector clocks (Guerraoui (undated), algorithm 2), over any broadcast layer.
 
 V[q] counts the messages of q delivered here. A message carries W, V as it was when it was sent, with the
 sender's own entry counting what the sender had sent before. It may be delivered once W <= V; until then it
 waits. Over reliable broadcast this is causal broadcast; over uniform broadcast, uniform causal broadcast.
 
-Deviations from the slides, each with a test in tests/paper/test_slides.py:
+Deviations from the printed algorithm, each with a test in tests/paper/test_slides.py:
 - own messages go through the layer below and wait like all others; delivering them at broadcast, as printed,
   breaks uniformity over uniform broadcast;
 - a message is delivered with its sender s as origin (the slide says self); V[s] grows before the callback;

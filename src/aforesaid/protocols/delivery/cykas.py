@@ -1,7 +1,7 @@
 """Cykas, "can you keep a secret": causal delivery by permission to tell, buffering at the sender; unicast.
 
-Hybrid-buffering paper, section 4.3 and table 1, after its reference 20 (Tong and Kuper, 2024); algorithms,
-section 7. Model: reliable FIFO links that do not duplicate; a fixed group; no crash.
+Tong and Kuper (2024), as read by Almeida (2026), section 4.3 and table 1.
+Model: reliable FIFO links that do not duplicate; a fixed group; no crash.
 
 The rules of section 4.3. (1) What is said enters a FIFO queue; what is received is delivered at once. (2) A
 message is sent only when the one before it to the same target is acknowledged. (3) It is sent eagerly if

@@ -1,10 +1,10 @@
 """Causal delivery with hybrid buffering, the basic algorithm: unicast.
 
-Hybrid buffering (Almeida), section 5.4, algorithm 1. Conservative (CSPS): messages are network-sent in the
+Almeida (2026), section 5.4, algorithm 1. Conservative (CSPS): messages are network-sent in the
 order in which they were said, each once all permits are there for what had been delivered before; one needs a
 permit if any ack is missing for what was said before it, and gets it when none is.
 
-Deviations from the printed algorithm, as numbered in `algorithms`, section 6:
+Deviations from the printed algorithm, as numbered in docs/corrections.md:
 - lines 64-70 belong under the `if` of line 62, and a duplicate is acknowledged by its own number (line 46);
 - one buffer `u` for unsent and unacknowledged messages, as in algorithm 2, with `m1`, the first unsent one,
   instead of a send-buffer beside it: then a message's number is its index from the start;

@@ -1,12 +1,13 @@
 """What the hybrid-buffering processes say to each other, and what each keeps of one peer.
 
-Hybrid buffering (Almeida), section 5. One channel per ordered pair of processes; its messages have ascending
+Almeida (2026), section 5. One channel per ordered pair of processes; its messages have ascending
 numbers, and each names its predecessor on the channel, so that the receiver can restore FIFO order.
 
 Deviations from the paper:
-- acks and permits are cumulative per channel (R12): Ack n tells that all messages of the channel up to n were
-  delivered, Permit n permits them all, and an unflagged Msg n is itself a permit for all up to n. So what one
-  step has to tell one peer is one number, and a late or repeated frame tells nothing new;
+- acks and permits are cumulative per channel (docs/corrections.md, R12): Ack n tells that all messages of the
+  channel up to n were delivered, Permit n permits them all, and an unflagged Msg n is itself a permit for all
+  up to n. So what one step has to tell one peer is one number, and a late or repeated frame tells nothing
+  new;
 - an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
   sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
   only the youngest would not do: an older permit may be needed to get the younger one given;

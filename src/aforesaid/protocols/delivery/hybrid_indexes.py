@@ -1,6 +1,6 @@
 """What the two SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
 
-Hybrid buffering (Almeida), section 5.6, algorithm 2, procedures sendInterval, updateP2M2 and the event
+Almeida (2026), section 5.6, algorithm 2, procedures sendInterval, updateP2M2 and the event
 PERMIT. A message to j waits only for permits from processes other than j. Four indexes, "first" being the
 first entry:
 - p2: the first missing permit whose sender differs from the first's, else p.next. No message with dep > p2
@@ -11,7 +11,7 @@ first entry:
   u.next. Below u2 all that is unacknowledged is to one receiver. So message k is flagged if and only if
   k >= u2; algorithm 2, line 33, tests the same in two steps.
 
-Corrections (algorithms, section 6) that live here: R3, R4, and line 71 of algorithm 2, which belongs into its
+Corrections (docs/corrections.md) that live here: R3, R4, and line 71 of algorithm 2, which belongs into its
 loop. No index ever goes back, and each step of a loop moves one: the work is amortised constant.
 """
 

@@ -1,10 +1,10 @@
 """Causal delivery with hybrid buffering, the basic algorithm: multicast.
 
-Hybrid buffering (Almeida), section 5.7, algorithm 3. As the basic unicast (CSPS), except that a message to
+Almeida (2026), section 5.7, algorithm 3. As the basic unicast (CSPS), except that a message to
 several receivers must itself be delivered at all of them before any may pass on what it tells: such a message
 is always flagged, and a receiver's permit waits for the acks of the others as well as for all before it.
 
-Deviations from the printed algorithm, as numbered in `algorithms`, section 6:
+Deviations from the printed algorithm, as numbered in docs/corrections.md:
 - R8: each receiver gets the number of its own predecessor; one for all leaves receivers waiting for ever;
 - R9: an ack that comes twice is no error; R10: an empty audience (oneself taken out) holds nothing up;
 - R11: a receiver's permit does not wait for its own ack: when only j's is missing for the first message, j is

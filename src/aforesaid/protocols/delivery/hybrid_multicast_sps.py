@@ -1,6 +1,6 @@
 """Causal delivery with hybrid buffering, SPS-optimal: multicast.
 
-Hybrid buffering (Almeida), section 5.7: the paper leaves this variant out, as one that "can be obtained by a
+Almeida (2026), section 5.7: the paper leaves this variant out, as one that "can be obtained by a
 similar reasoning". This is that reasoning.
 
 The rule. Think of a message to several receivers as copies, one for each, that share a number. Definition 4.1
@@ -36,7 +36,7 @@ copy is `k >= u2`, since its own copy is unacknowledged.
 
 Liveness: a copy waits only for permits of messages delivered before it was said, and a permit only for acks
 of messages said before it or with it; the paper's argument (5.5.2) goes through. For the corrections R1-R13
-see `hybrid_sps`, `hybrid_multicast` and `hybrid_process`.
+(docs/corrections.md) see `hybrid_sps`, `hybrid_multicast` and `hybrid_process`.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
 """What the four hybrid-buffering algorithms have in common: the frame of one process.
 
-Hybrid buffering (Almeida), section 5. A process keeps what it said in `u`, a sliding array indexed by message
+Almeida (2026), section 5. A process keeps what it said in `u`, a sliding array indexed by message
 number, until it and all before it are acknowledged; and in `p`, a sliding map, the messages it delivered
 whose permits are missing. A message remembers in `dep` which permits were missing when it was said: those
 with an index below. The algorithms differ in three decisions, the abstract methods below: when a message may
@@ -13,7 +13,7 @@ Numbering: a message's number is its index in `u`, over *all* sends. What is for
 oneself and delivered at once; R10: an empty audience) takes its number, too, as an entry that is network-sent
 and acknowledged from the start: the indexes pass over it as over any such entry, and it holds nothing up.
 
-Corrections (algorithms, section 6) that live here: R1 (numbers start at 1), R5 (a permit may come before its
+Corrections (docs/corrections.md) that live here: R1 (numbers start at 1), R5 (a permit may come before its
 message), R7, R9 (a repeated ack is no error), R10, R12 (cumulative acks and permits). An ack or permit counts
 only on the channel of the peer it came from, so that nobody can acknowledge another's message.
 

@@ -1,12 +1,12 @@
 """Causal delivery with hybrid buffering, SPS-optimal: unicast.
 
-Hybrid buffering (Almeida), section 5.6, algorithm 2. A process network-sends to j once it has all permits
+Almeida (2026), section 5.6, algorithm 2. A process network-sends to j once it has all permits
 from processes *other than j* for what it had delivered when the message was said; a message to j itself
 needs a permit only while acks from processes *other than j* are missing for what was said before it. So a
 message may leave before an earlier one to somebody else, and `u` holds both the unsent and the
 unacknowledged. How the work stays amortised constant: see `hybrid_indexes`.
 
-Deviations from the printed algorithm, as numbered in `algorithms`, section 6; with only its typos and layout
+Deviations from the printed algorithm, as numbered in docs/corrections.md; with only its typos and layout
 mended it fails in practically every random run (tests/paper/test_hybrid_buffering.py):
 - R2: `u2` is kept when a message is said; R6: the first message that stays is not permitted on the way;
 - R3 (`m2` never falls behind the window) and R4 (when the last missing permit comes, all that was held

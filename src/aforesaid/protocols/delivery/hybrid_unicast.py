@@ -1,6 +1,6 @@
 """What the two unicast algorithms of hybrid buffering share: one receiver per message.
 
-Hybrid buffering (Almeida), sections 5.4 and 5.6. Two fields, `dep` and the flag on the wire, stand for the
+Almeida (2026), sections 5.4 and 5.6. Two fields, `dep` and the flag on the wire, stand for the
 paper's `per`, and `acked` for its empty payload: both are overloaded there.
 """
 

@@ -1,7 +1,7 @@
 """KS: causal delivery with the least metadata for the least latency, buffering at the receiver; multicast.
 
-Hybrid-buffering paper, section 3.1 and table 1, after its reference 10 (Kshemkalyani and Singhal, 1998);
-algorithms, section 7. Model: reliable links in any order, duplicates welcome; a fixed group; no crash.
+Kshemkalyani and Singhal (1998), as read by Almeida (2026), section 3.1 and table 1.
+Model: reliable links in any order, duplicates welcome; a fixed group; no crash.
 
 LOG has an entry (s, t, destinations) for messages of the causal past: of the t-th message of s it is not yet
 known that it was delivered to these destinations, nor that it will be before anything said from here on. A

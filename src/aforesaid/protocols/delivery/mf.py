@@ -1,7 +1,7 @@
 """MF: causal delivery with one unacknowledged message at a time, buffering at the sender; unicast.
 
-Hybrid-buffering paper, section 3.2 and table 1, after its reference 12 (Mattern and Fünfrocken, 1994);
-algorithms, section 7. Model: a network that loses, duplicates and reorders as it likes, as long as what is
+Mattern and Fünfrocken (1995), as read by Almeida (2026), section 3.2 and table 1.
+Model: a network that loses, duplicates and reorders as it likes, as long as what is
 sent again and again arrives at last; a fixed group; no crash.
 
 What is said enters a FIFO queue. Its head is sent, and kept until its receiver acknowledges to have delivered

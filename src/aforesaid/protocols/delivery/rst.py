@@ -1,7 +1,7 @@
 """RST: causal delivery with an n x n matrix of counters, buffering at the receiver; unicast and multicast.
 
-Hybrid-buffering paper, section 3.1 and table 1, after its reference 16 (Raynal, Schiper and Toueg, 1991);
-algorithms, section 7. Model: reliable links in any order, duplicates welcome; a fixed group; no crash.
+Raynal, Schiper and Toueg (1991), as read by Almeida (2026), section 3.1 and table 1.
+Model: reliable links in any order, duplicates welcome; a fixed group; no crash.
 
 SENT[k][j] counts the messages from k to j in this process's causal past. A message carries SENT as it was
 *before* the message was counted: all that must come before it, and its own place on the link, since it is the

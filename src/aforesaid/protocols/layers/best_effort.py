@@ -1,4 +1,4 @@
-"""Best-effort broadcast (slides, the layer beb): send to all, deliver on receipt.
+"""Best-effort broadcast (Guerraoui (undated), the layer beb): send to all, deliver on receipt.
 
 If the sender crashes half-way, some have the message and others never will: no agreement. The cheapest layer
 there is, n - 1 frames per message, and the one against which relaying is measured.

@@ -1,10 +1,10 @@
-"""Eager reliable broadcast (slides, the layer rb): on first receipt relay to all, then deliver.
+"""Eager reliable broadcast (Guerraoui (undated), layer rb): on first receipt relay to all, then deliver.
 
 Model: reliable links in any order, duplicates welcome; processes crash and stay down; no failure detector: a
 relay to a crashed peer is merely lost. If a correct process delivers a message it has relayed it, so every
 correct process delivers it (agreement).
 
-Deviations from the slides:
+Deviations from the printed algorithm:
 - a relay skips the message's origin and the peer it came from: both have it;
 - "delivered" is one counter per origin plus exceptions, not a growing set of messages;
 - the group may change. A newcomer asks one member, its contact, with Join. The contact in one step counts it

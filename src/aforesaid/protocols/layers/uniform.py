@@ -1,4 +1,6 @@
-"""Uniform reliable broadcast (slides, the layer urb): deliver only what enough processes are known to have.
+"""Uniform reliable broadcast: deliver only what enough processes are known to have.
+
+Guerraoui (undated), the layer urb; Cachin, Guerraoui and Rodrigues (2011).
 
 On first receipt a message becomes pending and is relayed to all; a relay is also its relayer's ack. It is
 delivered once every process not suspected has relayed it (all-ack: needs a perfect failure detector) or once

@@ -1,9 +1,10 @@
 """Perfect links over a network that loses, duplicates and reorders: what is sent arrives once.
 
-The slides' algorithms assume such links. This layer gives them to any protocol: it numbers what goes to each
-peer, acknowledges what comes, drops what it has had, and sends again what was not acknowledged in time. There
-is one timer per peer, not per message; it backs off while nothing comes back, and each expiry sends again at
-most `burst_max` of the oldest messages, so that a long silence does not end in a storm.
+The algorithms of Guerraoui (undated) assume such links. This layer gives them to any protocol: it numbers
+what goes to each peer, acknowledges what comes, drops what it has had, and sends again what was not
+acknowledged in time. There is one timer per peer, not per message; it backs off while nothing comes back, and
+each expiry sends again at most `burst_max` of the oldest messages, so that a long silence does not end in a
+storm.
 
 Order is not restored: a protocol that needs FIFO links says so in the catalog.
 `peer_down` is final here: what was owed to that peer is forgotten, else the sender would try for ever.

@@ -1,4 +1,6 @@
-"""Causal broadcast on a static overlay, with link memory (PRC-broadcast paper, section 2.2, algorithm 1).
+"""Causal broadcast on a static overlay, with link memory.
+
+Nédelec, Molli and Mostéfaoui (2018b), section 2.2, algorithm 1.
 
 A process knows its out-view Q_o, to whom it sends, and its in-view Q_i, from whom it receives. On first
 receipt it forwards a message to its whole out-view and delivers it at once: over FIFO links that alone is

@@ -79,6 +79,7 @@ ENTRIES = (
         metadata="one id and one link",
         make=_unsampled,
         options=PrcOptions,
+        frames=_LINKS,
         linked=True,
     ),
     Algorithm(
@@ -92,5 +93,6 @@ ENTRIES = (
         options=PrcSprayOptions,
         frames=(*_LINKS, *_SAMPLING),
         linked=True,
+        samples=True,
     ),
 )

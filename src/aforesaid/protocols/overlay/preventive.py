@@ -1,4 +1,4 @@
-"""Preventive causal broadcast (Nédelec et al., SRDS'18; the PRC-broadcast paper's reference 20), corrected.
+"""Preventive causal broadcast (Nédelec, Molli and Mostéfaoui (2018a)), corrected.
 
 Every process forwards each message once on each of its safe links, and delivers it on first receipt. A link
 X to Y is *safe* if what X delivered, Y has delivered or will get on that link before anything later; over

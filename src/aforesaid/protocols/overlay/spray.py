@@ -1,4 +1,6 @@
-"""Spray: peer sampling whose views are as long as ln N (Nédelec et al. 2017; prc-broadcast.txt, section 3).
+"""Spray: peer sampling whose views are as long as ln N.
+
+Nédelec and others (2017); Nédelec, Molli and Mostéfaoui (2018b), section 3, builds its overlay with it.
 
 The view is a multiset of arcs, each a peer and an age. Joins add arcs, crashes take some away, and exchanges
 only move them: so views stay near ln N, and nobody needs to know N.

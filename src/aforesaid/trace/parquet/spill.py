@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from aforesaid.core import WrongValue
 from aforesaid.trace.model import Int32s, Int64s
 
 
@@ -59,7 +60,7 @@ class Spill:
         if not len(rows.process):
             return
         if rows.process.min() < 0 or rows.message.min() < 0:
-            raise ValueError("a row names a process or a message by a negative index")
+            raise WrongValue("a row names a process or a message by a negative index")
         self.process_max = max(self.process_max, int(rows.process.max()))
         self.message_max = max(self.message_max, int(rows.message.max()))
         self._buffer.append(rows)

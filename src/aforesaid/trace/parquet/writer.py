@@ -18,7 +18,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from aforesaid.core import Misuse
+from aforesaid.core import Misuse, WrongValue
 from aforesaid.trace.model import (
     SCHEMA_VERSION,
     Int32s,
@@ -107,12 +107,12 @@ class ParquetSink:
         """Complete the run and show it."""
         try:
             if run.run != self._run_id:
-                raise ValueError(f"opened for run {self._run_id}, closed with {run.run}")
+                raise WrongValue(f"opened for run {self._run_id}, closed with {run.run}")
             for name, spill in self._spills.items():
                 if spill.process_max >= len(processes):
-                    raise ValueError(f"{name} name process {spill.process_max} of {len(processes)}")
+                    raise WrongValue(f"{name} name process {spill.process_max} of {len(processes)}")
                 if spill.message_max >= self._message_count:
-                    raise ValueError(f"{name} name message {spill.message_max} of {self._message_count}")
+                    raise WrongValue(f"{name} name message {spill.message_max} of {self._message_count}")
             with _writing(self.path):
                 self._complete(run, processes)
                 put_in_place(self._directory, self.path, self._overwrite)
@@ -150,7 +150,7 @@ class ParquetSink:
 
     def _table(self, name: str) -> "_Table":
         if not self._open:
-            raise ValueError(f"run {self._run_id} is closed")
+            raise WrongValue(f"run {self._run_id} is closed")
         if name not in self._tables:
             self._tables[name] = _Table(self._directory, name)
         return self._tables[name]

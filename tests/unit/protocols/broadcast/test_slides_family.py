@@ -1,4 +1,4 @@
-"""The broadcast family of the slides, step by step, without a network."""
+"""The broadcast family of Guerraoui (undated), step by step, without a network."""
 
 import pickle
 from typing import Any

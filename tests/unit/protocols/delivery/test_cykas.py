@@ -1,4 +1,4 @@
-"""Cykas rule by rule (section 4.3 of the hybrid-buffering paper), and what breaks without one of them."""
+"""Cykas rule by rule (Almeida (2026), section 4.3), and what breaks without one of them."""
 
 import pickle
 from typing import Any
@@ -178,7 +178,7 @@ def test_mutants_break_causal_order(mutant: Any) -> None:
 
 
 def test_without_fifo_links_causal_order_breaks() -> None:
-    """Table 1 says order "any"; but MODE cannot tell which message's YCT came (algorithms, section 7)."""
+    """Table 1 says order "any"; but MODE cannot tell which message's YCT came (docs/corrections.md, B2)."""
     assert broken(Cykas, World(fifo=True, processes=8, messages=60), seeds=120) == []
     verdicts = broken(Cykas, World(processes=8, messages=60), seeds=120)
     assert len(verdicts) > 8

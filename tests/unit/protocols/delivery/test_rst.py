@@ -130,7 +130,7 @@ def test_state_is_plain_and_messages_are_values() -> None:
 
 
 class CountedFirst(Rst):
-    """The matrix is attached after the message was counted (algorithms, section 7, says before)."""
+    """The matrix is attached after the message was counted (docs/corrections.md, B1)."""
 
     def _stamp(self, audience: tuple[int, ...]) -> tuple[int, ...]:
         super()._stamp(audience)

@@ -1,4 +1,4 @@
-"""Causal broadcast by positive acknowledgments (Baldoni): PAK, credits, PAK/NAK; vector times modulo k.
+"""Causal broadcast by positive acknowledgments (Baldoni (1998)): PAK, credits, PAK/NAK; vectors modulo k.
 
 A process may have `credit` (ct) messages under way that not everyone has acknowledged; PAK is ct = 1
 (section 4). With `nak` only every ct-th message is acknowledged, and the next ct wait for that (section 5.2).

@@ -1,4 +1,6 @@
-"""PRC-broadcast: preventive reliable causal broadcast (prc-broadcast.txt, sections 2.3 and 2.4, corrected).
+"""PRC-broadcast: preventive reliable causal broadcast.
+
+Nédelec, Molli and Mostéfaoui (2018b), sections 2.3 and 2.4; corrected (docs/corrections.md, P1 to P8).
 
 Model: links are reliable and FIFO while they are open; opening, closing and losing them, joins, leaves and
 crashes happen at any time. Promises: exactly once and causal order, always. Agreement, validity and empty

@@ -1,4 +1,4 @@
-"""`python -m aforesaid.cli`: the command line without the script."""
+"""`python -m aforesaid`: the command line without the script."""
 
 from aforesaid.cli import main
 
