@@ -98,7 +98,7 @@ def test_what_comes_later_is_not_waited_for() -> None:
     _open(stage, "k")
     _close(stage, "j")
     assert [frame.payload for frame in stage.between("i", "z")] == ["when?"]
-    assert list(stage.nodes["i"].channels["k"].missing) == [2]
+    assert list(stage.machines["i"].channels["k"].missing) == [2]
 
 
 @pytest.mark.parametrize("kind", [HybridBasic, HybridMulticast, HybridMulticastSps])

@@ -59,7 +59,7 @@ class Stage(stage.Stage[str]):
 
     def link(self, one: str, other: str, both_ways: bool = False) -> Lid:
         """A link with an empty memory, as at the beginning."""
-        lid = self.machines[one].prc.state.new_lid(other)
+        lid: Lid = self.machines[one].prc.state.new_lid(other)
         for name in (one, other):
             sends = both_ways or name == one
             self.machines[name].prc.state.establish(
@@ -87,11 +87,13 @@ class Stage(stage.Stage[str]):
 
     def outgoing(self, name: str, target: str) -> Outgoing:
         """A process's end of its only link to the target."""
-        (found,) = [end for end in self.machines[name].prc.state.outgoing.values() if end.target == target]
+        ends: Iterable[Outgoing] = self.machines[name].prc.state.outgoing.values()
+        (found,) = [end for end in ends if end.target == target]
         return found
 
     def incoming(self, name: str, source: str) -> Incoming:
-        (found,) = [end for end in self.machines[name].prc.state.incoming.values() if end.source == source]
+        ends: Iterable[Incoming] = self.machines[name].prc.state.incoming.values()
+        (found,) = [end for end in ends if end.source == source]
         return found
 
     def _first(self, source: str, target: str, what: Any) -> Frame:

@@ -105,7 +105,8 @@ def test_who_hears_of_an_eviction_evicts_before_it_delivers(kind: Any) -> None:
     stage.say(2, 1)
     assert type(stage.flying[-1][2]) is Msg
     stage.say(2, 3)
-    assert stage.flying[-1][2].gone == ("p0",)
+    news: News = stage.flying[-1].message
+    assert news.gone == ("p0",)
 
 
 @every

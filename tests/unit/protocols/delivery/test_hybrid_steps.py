@@ -12,6 +12,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from oracle.stage import Stage
+from support.stage import Frame
 
 UNICAST = (HybridBasic, HybridSps)
 MULTICAST = (HybridMulticast, HybridMulticastSps)
@@ -23,7 +24,7 @@ every = pytest.mark.parametrize("kind", ALL)
 @every
 def test_numbers_are_consecutive_over_all_sends(kind: Any) -> None:
     stage = Stage(kind, 3)
-    audiences = [(1,), (0,), (2,), (0,), (1,)]
+    audiences: list[tuple[int, ...]] = [(1,), (0,), (2,), (0,), (1,)]
     if kind in MULTICAST:
         audiences += [(), (1, 2), (0, 1), ()]
     labels = [stage.say(0, *targets) for targets in audiences]
@@ -181,7 +182,7 @@ def test_the_oldest_missing_permit_is_asked_for() -> None:
     stage.arrive(Msg, 1, 3)
     stage.arrive(Ack, 3, 1)
     assert stage.of_kind(Permit, 1, 0) == [Permit(2)]
-    stage.flying.remove((1, 0, Permit(2)))
+    stage.flying.remove(Frame(1, 0, Permit(2)))
     stage.arrive(Msg, 0, 1)
     stage.say(1, 2)
     stage.say(1, 0)

@@ -236,7 +236,7 @@ def around(hub: str, *pairs: str) -> Stage:
     stage = Stage(
         (name, Living(process(name, both_ways=True).prc, Spray(name, 60 * SECOND))) for name in names
     )
-    for one, other in pairs:
+    for one, other in map(tuple, pairs):
         stage.link(one, other, both_ways=True)
         if hub in (one, other):
             far = other if hub == one else one
