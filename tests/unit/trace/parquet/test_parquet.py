@@ -230,7 +230,7 @@ KILLED = """
 import sys
 from dataclasses import replace
 from aforesaid.trace.parquet import ParquetSink
-import unit.trace.trace_scripts as scripts
+import support.trace_scripts as scripts
 
 class Unclosed:
     def __init__(self, sink):
