@@ -2,8 +2,8 @@
 
 The trace is that of tests/support/injected.py: 1,000 processes deliver 30,000 messages each. It is audited as
 it is, and with faults in known places, one in 100,000 deliveries: all must be found, none invented, and the
-report must be that of the single-process checker. Messages to audiences, which cost more, have a smaller trace.
-Others' layout (rows in no order, a column `run`) and DuckDB are measured on a tenth.
+report must be that of the single-process checker. Messages to audiences, which cost more, have a smaller
+trace. Others' layout (rows in no order, a column `run`) and DuckDB are measured on a tenth.
 Run: python benchmarks/bench_audit.py [processes] [messages]
 """
 

@@ -15,6 +15,7 @@ import gc
 import random
 import sys
 from collections import deque
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -28,6 +29,10 @@ from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.delivery.hybrid_unicast import Entry
 from aforesaid.sim.table1 import lines_of
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from support.recorder import Recorder
 
 KINDS = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
 PEERS = (10, 50, 200, 1_000, 2_000)
@@ -46,11 +51,8 @@ def main() -> None:
         sys.exit(f"work per operation grows with the number of peers: {', '.join(grown)}")
 
 
-class Sink:
-    """Takes what the hub sends; the benchmark answers for the peers."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, Any]] = []
+class Sink(Recorder):
+    """Takes what the hub sends and forgets the rest, at no cost; the benchmark answers for the peers."""
 
     def send(self, targets: Any, message: Any) -> None:
         self.sent.append((targets[0], message))

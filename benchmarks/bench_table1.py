@@ -28,9 +28,11 @@ import gc
 import heapq
 import pickle
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter, thread_time_ns
 from typing import Any
 
@@ -41,6 +43,10 @@ from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from support.recorder import Recorder
 
 SIZES = (4, 8, 16, 32, 64)
 NEWTOP_SIZE_MAX = 16
@@ -239,17 +245,17 @@ class Run:
     undelivered: float = 0
 
 
-class Seat:
+class Seat(Recorder):
     """The effects sink of one process: it only remembers, so that what is timed is the protocol's work."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[Sequence[str], Any]] = []
+        super().__init__()
+        self.leaving: list[tuple[Sequence[str], Any]] = []
         self.handed: list[Any] = []
         self.arming: list[tuple[Any, int]] = []
-        self.deadlines: dict[Any, int] = {}
 
     def send(self, targets: Sequence[str], message: Any) -> None:
-        self.sent.append((targets, message))
+        self.leaving.append((targets, message))
 
     def deliver(self, message_id: Any, payload: Any) -> None:
         self.handed.append(payload)
@@ -258,11 +264,8 @@ class Seat:
         pass
 
     def arm(self, timer: Any, deadline: int) -> None:
-        self.deadlines[timer] = deadline
+        self.timers[timer] = deadline
         self.arming.append((timer, deadline))
-
-    def disarm(self, timer: Any) -> None:
-        self.deadlines.pop(timer, None)
 
 
 class World:
@@ -361,15 +364,15 @@ class World:
 
     def expire(self, me: str, timer: Any, deadline: int) -> None:
         seat = self.seats[me]
-        if seat.deadlines.get(timer) == deadline:
-            del seat.deadlines[timer]
+        if seat.timers.get(timer) == deadline:
+            del seat.timers[timer]
             self.machines[me].expire(timer, self.now, seat)
             self.act(me)
 
     def act(self, me: str) -> None:
         """Carry out what the protocol asked for."""
         seat = self.seats[me]
-        for targets, frame in seat.sent:
+        for targets, frame in seat.leaving:
             size = len(msgspec.msgpack.encode(frame))
             data = size > PAYLOAD_BYTES and holds_payload(frame)
             if data:
@@ -384,7 +387,7 @@ class World:
             self.put(deadline, self.expire, me, timer, deadline)
         for payload in seat.handed:
             self.hear(me, int.from_bytes(payload, "big"))
-        seat.sent, seat.arming, seat.handed = [], [], []
+        seat.leaving, seat.arming, seat.handed = [], [], []
 
     def hear(self, me: str, number: int) -> None:
         if self.load.said[number][1] == me:

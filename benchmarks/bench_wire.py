@@ -130,6 +130,15 @@ def measured(cases: dict[str, Case]) -> dict[str, float]:
     return best
 
 
+def given(argument: Any) -> Callable[[], Any]:
+    """Makes nothing: the same argument each time."""
+    return lambda: argument
+
+
+def first_sent(pair: Pair, messages: list[Any]) -> bytes:
+    return pair.send(messages)[0]
+
+
 def bare_cases() -> dict[str, Case]:
     message = Bare(*MESSAGES["hybrid_multicast"])
     encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Bare).decode
@@ -142,12 +151,10 @@ def bare_cases() -> dict[str, Case]:
     }
     for batch in BATCHES:
         body = encode(message) * batch
-        cases[f"bare seal {batch}"] = Case(
-            lambda body: cipher.encrypt(nonce, body, header), lambda body=body: body
-        )
+        cases[f"bare seal {batch}"] = Case(lambda body: cipher.encrypt(nonce, body, header), given(body))
         cases[f"bare open {batch}"] = Case(
             lambda sealed: cipher.decrypt(nonce, sealed, header),
-            lambda body=body: cipher.encrypt(nonce, body, header),
+            partial(cipher.encrypt, nonce, body, header),
         )
     return cases
 
@@ -156,13 +163,13 @@ def codec_cases() -> dict[str, Case]:
     cases = {}
     for algorithm, message in MESSAGES.items():
         codec = Codec(shapes_of(algorithm, GROUP))
-        cases[f"encode {algorithm}"] = Case(codec.encode, lambda message=message: message)
+        cases[f"encode {algorithm}"] = Case(codec.encode, given(message))
         cases[f"decode {algorithm}"] = Case(codec.decode, partial(codec.encode, message))
     return cases
 
 
 def packet_cases() -> dict[str, Case]:
-    cases = {}
+    cases: dict[str, Case] = {}
     message = MESSAGES["hybrid_multicast"]
     for batch in BATCHES:
         pair, messages = Pair(), [message] * batch
@@ -170,14 +177,12 @@ def packet_cases() -> dict[str, Case]:
         (body,) = pack(frames, pair.size_max)
         seal = partial(pair.sealer.seal, body, pair.session)
         cases |= {
-            f"pack {batch}": Case(partial(pack, size_max=pair.size_max), lambda frames=frames: frames),
-            f"seal {batch}": Case(partial(pair.sealer.seal, receiver=pair.session), lambda body=body: body),
+            f"pack {batch}": Case(partial(pack, size_max=pair.size_max), given(frames)),
+            f"seal {batch}": Case(partial(pair.sealer.seal, receiver=pair.session), given(body)),
             f"open {batch}": Case(pair.opener.open, seal),
-            f"unpack {batch}": Case(unpack, lambda body=body: body),
-            f"send {batch}": Case(pair.send, lambda messages=messages: messages),
-            f"receive {batch}": Case(
-                pair.receive, lambda pair=pair, messages=messages: pair.send(messages)[0]
-            ),
+            f"unpack {batch}": Case(unpack, given(body)),
+            f"send {batch}": Case(pair.send, given(messages)),
+            f"receive {batch}": Case(pair.receive, partial(first_sent, pair, messages)),
         }
     return cases
 

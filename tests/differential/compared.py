@@ -79,6 +79,6 @@ def _order_differences(world: World, reference: Reference) -> list[str]:
     differences = []
     for number, host in reference.hosts.items():
         delivered = events[(events[:, 1] == number) & (events[:, 2] >= 0), 2].tolist()
-        if delivered != host.delivered:
+        if delivered != host.payloads:
             differences.append(f"p{number} delivered {len(delivered)} messages in another order or number")
     return differences

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from aforesaid.core import MessageId
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.spray import Spray
 from aforesaid.sim.fleet.layout import CRASH, ENTER, SAY, SETTLE
 from aforesaid.sim.fleet.plan import Plan
+from support.harness import Recorder
 
 
 def name(number: int) -> str:
@@ -24,10 +24,11 @@ def name(number: int) -> str:
     return f"p{number:06d}"
 
 
-class Host:
-    """One process of the reference."""
+class Host(Recorder):
+    """One process of the reference, and its effects sink: what it sends or arms is on the agenda at once."""
 
     def __init__(self, run: "Reference", number: int) -> None:
+        super().__init__()
         self.run = run
         self.number = number
         self.up = True
@@ -35,13 +36,12 @@ class Host:
         self.incarnation = 0
         self.settled = False
         self.chance = [int(x) for x in run.plan.chance[number]]
-        self.delivered: list[int] = []
         self.begin()
 
     def begin(self) -> None:
         """A machine for this incarnation."""
         plan, me = self.run.plan, name(self.number)
-        self.timers: dict[Any, int] = {}
+        self.timers.clear()
         prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
         self.machine = Living(prc, Spray(me, plan.period, self.incarnation))
 
@@ -71,20 +71,12 @@ class Host:
         for target in targets:
             run.at(run.now + run.delay(), run.arrive, int(target[1:]), name(self.number), message)
 
-    def deliver(self, message_id: MessageId, payload: Any) -> None:
-        self.delivered.append(payload)
-
-    def admit(self, peer: str, incarnation: int | None = None) -> None: ...
-
     def isolated(self) -> None:
         self.alone = True
 
     def arm(self, timer: Any, deadline: int) -> None:
         self.timers[timer] = self.run.order
         self.run.at(deadline, self.expire, timer, self.run.order)
-
-    def disarm(self, timer: Any) -> None:
-        self.timers.pop(timer, None)
 
     def expire(self, timer: Any, armed: int) -> None:
         if self.timers.get(timer) == armed:

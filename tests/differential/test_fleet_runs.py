@@ -6,6 +6,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ from aforesaid.trace.parquet import ParquetSink
 from differential.compared import small
 from differential.reference import Reference
 
-SHORT = {"minutes": 5.0, "speak_from": 2.0, "speak_until": 3.0}
+SHORT: dict[str, Any] = {"minutes": 5.0, "speak_from": 2.0, "speak_until": 3.0}
 
 
 def test_all_is_delivered_and_forgotten() -> None:
@@ -103,7 +104,7 @@ def test_with_crashes_the_trace_is_causal_still() -> None:
         assert verdicts[name].value == "kept"
 
 
-CHURN = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
+CHURN: dict[str, Any] = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
 
 
 @pytest.mark.parametrize(("seed", "connected"), [(12, True), (35, True), (3, False)])

@@ -10,12 +10,17 @@ from aforesaid.core import Misuse
 from aforesaid.protocols.overlay.link_memory import LinkMemory
 from aforesaid.sim.fleet import FleetStopped, Overlay, flood, flood_wheel, random_overlay
 from aforesaid.sim.fleet.layout import TARGET_SHIFT
+from support.harness import Recorder
 
 
-class Reference:
-    """Link memory at every process; what is sent takes a delay that depends on the link alone."""
+class Reference(Recorder):
+    """Link memory at every process; what is sent takes a delay that depends on the link alone.
+
+    It is the effects sink of all of them, and remembers who delivered and when.
+    """
 
     def __init__(self, overlay: Overlay, delays: Any) -> None:
+        super().__init__()
         self.agenda: list[tuple[int, int, Any, tuple[Any, ...]]] = []
         self.order = 0
         self.now = self.area = self.peak = 0

@@ -9,6 +9,7 @@ from aforesaid.explore import ALL, NONE, Exploration, Reductions, Scope, explore
 from aforesaid.explore import explorer as explorer_module
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
+from aforesaid.explore.scope import LinkCall
 from oracle.mutants import Silent
 from oracle.watched import watched
 from support import broken
@@ -33,14 +34,14 @@ TINY = {
     "queues, three": Scope(3, (1, 0, 0), fifo=True),
     "queues, drop": Scope(2, 1, fifo=True, drops_max=1),
     "queues, crash": Scope(2, 1, fifo=True, crashes_max=1),
-    "links": Scope(2, 1, fifo=True, links=(("p0", "open", "p1"), ("p1", "close", "p0"))),
-    "links, drop": Scope(2, 1, fifo=True, links=(("p0", "open", "p1"),), drops_max=1),
+    "links": Scope(2, 1, fifo=True, links=(LinkCall("p0", "open", "p1"), LinkCall("p1", "close", "p0"))),
+    "links, drop": Scope(2, 1, fifo=True, links=(LinkCall("p0", "open", "p1"),), drops_max=1),
     "links, disconnection": Scope(2, 1, fifo=True, disconnections_max=1),
-    "links, crash": Scope(2, (1, 0), fifo=True, links=(("p1", "close", "p0"),), crashes_max=1),
+    "links, crash": Scope(2, (1, 0), fifo=True, links=(LinkCall("p1", "close", "p0"),), crashes_max=1),
 }
 
-RING = {"degree": 1, "both_ways": False}
-OPENS = ("p0", "open", "p2", ("p1",))
+RING: Any = {"degree": 1, "both_ways": False}
+OPENS = LinkCall("p0", "open", "p2", ("p1",))
 
 STATES_MAX = 2_000
 """Chaotic protocols that go on for longer than this, unreduced, are left out."""
@@ -72,7 +73,7 @@ SHIPPED = [
     ("mf", Scope(3, (1, 1, 0), crashes_max=1)),
     ("cykas", Scope(3, (2, 1, 0), fifo=True)),
     ("prc", Scope(3, (1, 1, 0), fifo=True, options=RING)),
-    ("prc", Scope(3, (1, 1, 0), fifo=True, links=(OPENS, ("p0", "close", "p2")), options=RING)),
+    ("prc", Scope(3, (1, 1, 0), fifo=True, links=(OPENS, LinkCall("p0", "close", "p2")), options=RING)),
     ("prc", Scope(3, 0, fifo=True, links=(OPENS,), drops_max=1, timer_firings_max=1, options=RING)),
     ("prc", Scope(3, (0, 1, 0), fifo=True, links=(OPENS,), disconnections_max=1, options=RING)),
     ("prc", Scope(3, (1, 0, 0), fifo=True, links=(OPENS,), crashes_max=1, options=RING)),

@@ -23,9 +23,7 @@ FURTHER = ("p0", "open", "p3", ("p1",))
 LINKED, EITHER = {True}, {True, False}
 
 
-def case(
-    ends: set[bool], options: dict[str, Any], messages: tuple[int, ...], *links: Any, **faults: int
-) -> Any:
+def case(ends: set[bool], options: Any, messages: tuple[int, ...], *links: Any, **faults: Any) -> Any:
     """A scope, and whether p0 then ends linked to whom the first call names, or to p2."""
     return ends, Scope(len(messages), messages, fifo=True, links=links, options=options, **faults)
 

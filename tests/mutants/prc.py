@@ -115,7 +115,8 @@ class Received(Handshake):
             frame = self.slip(incoming, frame, out)
         super().buffer(source, frame, out)
 
-    def slip(self, incoming: Incoming, frame: Buffer, out: Any) -> Buffer: ...
+    def slip(self, incoming: Incoming, frame: Buffer, out: Any) -> Buffer:
+        raise NotImplementedError
 
 
 class ExpectsAllOfBpi(Handshake):

@@ -17,6 +17,7 @@ from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.links.perfect import PerfectLinks, Resend
+from support.harness import Passing
 
 WILD = {"delay": {"kind": "lognormal", "median_ms": 20, "sigma": 1.2}}
 TALK = [{"kind": "rate", "per_second": 15}, {"kind": "chain", "per_second": 10}]
@@ -101,10 +102,7 @@ class NeverStable(NoWaitingCollecting):
         super()._forget_if_everywhere(message_id, _Silent(out))
 
 
-class _Silent:
-    def __init__(self, out: Any) -> None:
-        self.out = out
-
+class _Silent(Passing):
     def stable(self, message_id: MessageId) -> None:
         pass
 
@@ -133,9 +131,10 @@ class OriginIsSelf(Waiting):
         super()._deliver_ready(first, _Renaming(out, self.me))
 
 
-class _Renaming:
+class _Renaming(Passing):
     def __init__(self, out: Any, me: str) -> None:
-        self.out, self.me = out, me
+        super().__init__(out)
+        self.me = me
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         self.out.deliver(message_id._replace(origin=self.me), payload)
@@ -187,10 +186,7 @@ class NoRelay(EagerReliable):
         return super().receive(source, message, now, _Mute(out))
 
 
-class _Mute:
-    def __init__(self, out: Any) -> None:
-        self.out = out
-
+class _Mute(Passing):
     def send(self, targets: Any, message: Any) -> None:
         pass
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aforesaid.protocols.overlay.spray import PERIOD, Arc, Pending, Reply, Request, Spray
+from aforesaid.protocols.overlay.spray import PERIOD, Arc, Introduce, Pending, Reply, Request, Spray
 from support import spray_rules as rules
 
 
@@ -196,7 +196,7 @@ class IntroducesToItself(Spray):
 
     def welcomed(self, newcomer: str, now: int, links: Any) -> None:
         for arc in self.view:
-            links.send(arc.peer, rules.Introduce(newcomer))
+            links.send(arc.peer, Introduce(newcomer))
 
 
 class NeverSettles(Spray):

@@ -44,6 +44,10 @@ class Crowd:
         await self._end(node, linger_s)
         self.did["left"] += 1
 
+    async def kill(self, node: Any) -> None:
+        """As kill -9: without a word."""
+        raise NotImplementedError("a node within this process cannot be killed")
+
     async def rest(self) -> None:
         """Returns once the overlay is in one piece and nobody holds anything for later."""
         await until(lambda: self.in_one_piece, "the overlay is in one piece", SETTLE_S)
@@ -73,7 +77,7 @@ class Crowd:
         self._hearing[name] = asyncio.create_task(self._hear(node))
         return node
 
-    async def _end(self, node: Node, linger_s: float) -> None:
+    async def _end(self, node: Any, linger_s: float) -> None:
         await node.close(linger_s)
         await self._hearing[node.name]
 

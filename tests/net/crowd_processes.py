@@ -27,8 +27,7 @@ class ProcessCrowd(Crowd):
         self.started: list[NodeProcess] = []
         """All there ever were."""
 
-    async def kill(self, node: NodeProcess) -> None:
-        """As kill -9: without a word."""
+    async def kill(self, node: Any) -> None:
         del self.nodes[node.name]
         await node.destroy()
         self.did["killed"] += 1
@@ -64,7 +63,7 @@ class ProcessCrowd(Crowd):
         await node.start()
         return node
 
-    async def _end(self, node: NodeProcess, linger_s: float) -> None:
+    async def _end(self, node: Any, linger_s: float) -> None:
         """In order: by the end of its input, or by SIGTERM."""
         assert await node.end(by_signal=self.did["left"] % 2 == 0) == 0, node.log
 

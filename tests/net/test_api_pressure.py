@@ -83,7 +83,7 @@ def test_more_than_a_link_holds_gets_through_part_by_part(algorithm: str) -> Non
     """Bob is not there yet, and what waits for him is more than his link's queue holds."""
 
     async def main() -> None:
-        sizes = {"queues": {"link_bytes": 300_000}, "payload_bytes_max": 15_000}
+        sizes: dict[str, Any] = {"queues": {"link_bytes": 300_000}, "payload_bytes_max": 15_000}
         options = {"resend_ms": 200} if algorithm == "hybrid_multicast_sps" else {}
         configs = group_configs(
             ["alice", "bob"], transport="tcp", algorithm=algorithm, linger_s=0, options=options, **sizes

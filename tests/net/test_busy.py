@@ -77,6 +77,8 @@ def test_nothing_is_written_to_a_connection_that_broke(caplog: pytest.LogCapture
 class Caller:
     """A user of a switchboard in a changing group that knows one peer, a; and what it was told."""
 
+    inside = True
+
     def __init__(self, name: Process, at: Address) -> None:
         self.told: list[tuple[str, Any]] = []
         book = Book()

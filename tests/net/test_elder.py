@@ -3,6 +3,7 @@
 import random
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from aforesaid import Config, Node
 from aforesaid.node.elder import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder
@@ -159,8 +160,9 @@ def test_two_groups_that_come_to_know_of_each_other_become_one(tmp_path: Path) -
         nodes: dict[str, Node] = {}
         for name in names:
             founder = f"{name[0]}0"
-            facts = {"name": name, "listen": addresses[name], "directory": str(tmp_path / name), **PRC}
-            facts |= {"heartbeat_s": 0.05} | ({} if name == founder else {"contact": addresses[founder]})
+            facts: dict[str, Any] = {"name": name, "listen": addresses[name], **PRC}
+            facts |= {"directory": str(tmp_path / name), "heartbeat_s": 0.05}
+            facts |= {} if name == founder else {"contact": addresses[founder]}
             nodes[name] = await Node(Config.of(facts)).__aenter__()
         before = {name: node.incarnation for name, node in nodes.items()}
         await nodes["a0"].broadcast(b"to the a's")

@@ -1,13 +1,19 @@
 """Real processes on a bad network: loss, doubling, reordering, spikes, partitions, halts, and kill -9."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from aforesaid.transport.proxy import LossyRelay, Weather
 from net.net_stage import complaints, judged, run, until
+from net.node_process import NodeProcess
 from net.weather import relayed, storm
 
 NAMES = ["p0", "p1", "p2", "p3"]
+
+
+def has(node: NodeProcess, count: int) -> bool:
+    return len(node.delivered) == count
 
 
 def test_kill_9_in_bad_weather(tmp_path: Path) -> None:
@@ -42,7 +48,7 @@ def test_a_partition_that_heals_is_only_a_delay(tmp_path: Path) -> None:
         assert any("p1 was never heard" in s or "p1 was last heard" in s for s in sentences), sentences
         relay.heal()
         for node in nodes.values():
-            await until(lambda node=node: len(node.delivered) == 2, "everyone has both")
+            await until(partial(has, node, 2), "everyone has both")
         await asyncio.gather(*(node.end() for node in nodes.values()))
         relay.close()
 

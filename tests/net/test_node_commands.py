@@ -76,16 +76,19 @@ def test_two_nodes_on_standard_input_and_output(tmp_path: Path) -> None:
 def test_a_cluster_that_can_be_asked_and_stopped(tmp_path: Path) -> None:
     directory = tmp_path / "c"
     cluster = cluster_of_two(directory)
-    read = []
+    said, heard = cluster.stdin, cluster.stdout
+    assert said is not None
+    assert heard is not None
+    read: list[str] = []
 
     def read_until(part: str) -> None:
         while not (read and part in read[-1]):
-            read.append(cluster.stdout.readline())
+            read.append(heard.readline())
             assert read[-1], read
 
     read_until("ready")
     read_until("ready") if sum("ready" in line for line in read) < 2 else None
-    cluster.stdin.write("p0 hello\n")
+    said.write("p0 hello\n")
     read_until('"payload": "hello"')
     asked = finished("why", directory / "p1", "p0#7")
     assert asked.returncode == 0, asked.stderr

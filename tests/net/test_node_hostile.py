@@ -4,6 +4,7 @@ import asyncio
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(switchboard, "HELLO_S", 0.3)
 
     async def main() -> None:
-        facts = {"transport": "tcp", "heartbeat_s": 0.1}
+        facts: dict[str, Any] = {"transport": "tcp", "heartbeat_s": 0.1}
         if secured:
             write_cluster_key(tmp_path / "key")
             facts["security"] = {"cluster_key": str(tmp_path / "key")}

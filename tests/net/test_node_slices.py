@@ -1,5 +1,6 @@
 """Every algorithm, over every transport, secured in every way: real sockets, a real verdict on the traces."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ def security(kind: str, root: Path) -> dict[str, Any]:
         write_nodes(root / "keys", NAMES)
         return {"security": {"certificates": str(root / "keys")}}
     return {}
+
+
+def holds_nothing(node: Node) -> bool:
+    return not any(node.gauges().values())
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ def test_a_fixed_group_hears_everything_in_causal_order(
                     assert said == [f"{name} {turn}".encode() for turn in range(10)]
             for node in nodes.values():
                 await node.drain()
-                await until(lambda node=node: not any(node.gauges().values()), "memory returns to empty")
+                await until(partial(holds_nothing, node), "memory returns to empty")
 
     run(main())
     report, trace = judged(tmp_path)

@@ -38,7 +38,7 @@ def pair(root: Path, **facts: Any) -> tuple[Path, Path]:
 @contextmanager
 def started(path: Path, **options: Any) -> Iterator["subprocess.Popen[str]"]:
     """A node that is ready."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command("node", "--config", path), text=True, **pipes, **options) as process:
         try:
             assert "ready" in process.stdout.readline()  # type: ignore[union-attr]
@@ -209,9 +209,11 @@ def test_what_a_question_may_be(tmp_path: Path) -> None:
 def test_a_cluster_takes_lines_that_come_together_and_ends_its_nodes(tmp_path: Path) -> None:
     directory = tmp_path / "a[b]"
     cluster = cluster_of_two(directory)
+    assert cluster.stdin is not None
+    assert cluster.stdout is not None
     cluster.stdin.write("p0 one\np0>p1 two\np1\n")
     cluster.stdin.flush()
-    heard = []
+    heard: list[str] = []
     while sum('"payload"' in line for line in heard) < 3:
         heard.append(cluster.stdout.readline())
         assert heard[-1], heard

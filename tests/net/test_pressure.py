@@ -3,7 +3,9 @@
 import asyncio
 import resource
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,12 +23,17 @@ async def say_for_ever(node: Node, targets: set[str], size: int, said: list[int]
         said.append(size)
 
 
+def connected(node: Node, other: str) -> bool:
+    return node.peers[other] == "connected"
+
+
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_a_dead_peer_makes_its_senders_wait_and_eviction_lets_them_go_on(transport: str) -> None:
     async def main() -> None:
         configs = group_configs(["alice", "bob", "carol"], transport=transport, queues=SMALL)
         async with running({name: configs[name] for name in ("alice", "bob")}) as nodes:
-            alice, said = nodes["alice"], []
+            said: list[Any] = []
+            alice = nodes["alice"]
             early = await alice.send({"bob", "carol"}, b"")
             speaking = asyncio.create_task(say_for_ever(alice, {"bob", "carol"}, 100, said))
             await until(lambda: len(said) == 49, "the queue fills")
@@ -75,7 +82,7 @@ def test_a_queue_is_bounded_in_bytes_too() -> None:
 @pytest.mark.parametrize(("algorithm", "transport"), [("hybrid_multicast_sps", "udp"), ("waiting", "tcp")])
 def test_an_application_that_takes_nothing_makes_its_senders_wait(algorithm: str, transport: str) -> None:
     async def main() -> None:
-        facts = {"algorithm": algorithm, "transport": transport, "queues": SMALL}
+        facts: dict[str, Any] = {"algorithm": algorithm, "transport": transport, "queues": SMALL}
         async with running(group_configs(["alice", "bob"], **facts)) as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
             said: list[int] = []
@@ -130,7 +137,7 @@ def test_an_application_may_wait_for_room_before_it_takes_messages() -> None:
 
 def test_manual_acks_free_the_queue() -> None:
     async def main() -> None:
-        facts = {"acks": "manual", "queues": {**SMALL, "in_messages": 10}}
+        facts: dict[str, Any] = {"acks": "manual", "queues": {**SMALL, "in_messages": 10}}
         async with running(group_configs(["alice", "bob"], **facts)) as nodes:
             bob = nodes["bob"]
             speaking = asyncio.create_task(say_for_ever(nodes["alice"], {"bob"}, 1, []))
@@ -159,7 +166,7 @@ def test_a_cancelled_send_has_said_nothing_and_a_cancelled_take_loses_nothing() 
                     await alice.send({"bob"}, b"cancelled")
             async with Node(configs["bob"]) as bob:
                 await take(bob, 50)
-                heard = []
+                heard: list[Any] = []
                 for turn in range(200):
                     await alice.send({"bob"}, b"%d" % turn)
                     waiting = asyncio.create_task(first_of(bob))
@@ -220,7 +227,7 @@ def test_who_stood_still_itself_evicts_nobody_for_it() -> None:
         configs = group_configs(["alice", "bob"], heartbeat_s=0.05, evict_after_s=0.3, linger_s=0)
         async with running(configs) as nodes:
             for name, other in (("alice", "bob"), ("bob", "alice")):
-                await until(lambda name=name, other=other: nodes[name].peers[other] == "connected", "heard")
+                await until(partial(connected, nodes[name], other), "heard")
             for _ in range(3):
                 time.sleep(0.5)  # The loop, and so either node, stands still.
                 await asyncio.sleep(0.2)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def break_streams(node: Node, chance: random.Random) -> int:
             peer.stream._transport.abort()
             broken += 1
     return broken
+
+
+def knows_all(node: Node) -> bool:
+    return set(node.peers.values()) == {"connected"}
 
 
 @pytest.mark.parametrize("algorithm", ["hybrid_multicast_sps", "waiting"])
@@ -58,7 +63,7 @@ def test_of_two_calls_that_cross_one_counts() -> None:
         nodes = [Node(config) for config in group_configs(names, transport="tcp").values()]
         await asyncio.gather(*(node.__aenter__() for node in nodes))
         for node in nodes:
-            await until(lambda node=node: set(node.peers.values()) == {"connected"}, "all are connected")
+            await until(partial(knows_all, node), "all are connected")
         await asyncio.sleep(0.3)
         epochs = [peer.epoch for node in nodes for peer in carrier(node).peers.values()]
         crossed = sum(node.refused.get("crossed", 0) for node in nodes)

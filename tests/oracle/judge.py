@@ -130,7 +130,7 @@ class Judge:
 
     def _by_gone(self, i: int) -> int:
         """What was said by those whom i has evicted."""
-        return sum(self.by[j] for j in self.minds[i].gone)
+        return sum(self.by[j] for j in range(self.n) if j in self.minds[i].gone)
 
     def _names(self, bits: int) -> str:
         return ", ".join(f"{i}'s {number}" for (i, number), m in self.index.items() if bits >> m & 1)

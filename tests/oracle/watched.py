@@ -13,6 +13,7 @@ from aforesaid.protocols.delivery.hybrid_frames import Notice
 from oracle.inside import look
 from oracle.mind import Mind
 from oracle.world import TELLING, translated
+from support.harness import Passing
 
 
 class Watched:
@@ -54,12 +55,12 @@ class Watched:
         look(self.machine)
 
 
-class Overheard:
+class Overheard(Passing):
     """An effects sink that tells the mind first."""
 
     def __init__(self, mind: Mind, out: Any) -> None:
-        self.mind, self.out = mind, out
-        self.arm, self.disarm = out.arm, out.disarm
+        super().__init__(out)
+        self.mind = mind
 
     def send(self, targets: Sequence[str], message: Any) -> None:
         if not isinstance(message, Notice):

@@ -14,6 +14,7 @@ from aforesaid.core import MessageId
 from aforesaid.protocols.delivery import hybrid_frames
 from oracle import judge, mind
 from oracle.inside import look
+from support.harness import Recorder
 
 Build = Callable[..., Any]
 
@@ -47,8 +48,38 @@ class Plan:
         return self.loss == 0
 
 
+class Ear(Recorder):
+    """The effects sink of one process: the judge hears first, and what is sent may be lost or come twice."""
+
+    def __init__(self, world: "World", i: int) -> None:
+        super().__init__()
+        self.world, self.i = world, i
+
+    def send(self, targets: Any, message: Any) -> None:
+        world, i = self.world, self.i
+        for target in targets:
+            j = world.rank[target]
+            assert j != i, "a process sends to itself"
+            if not isinstance(message, hybrid_frames.Notice):
+                world.judge.sent(i, j, translated(message))
+            if j == world.crashed:
+                continue
+            if not world.healed and world.chance.random() < world.plan.loss:
+                continue
+            world.flying.append((i, j, message))
+            if world.plan.repeat and world.chance.random() < world.plan.repeat:
+                world.flying.append((i, j, message))
+
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
+        origin = self.world.rank[message_id.origin]
+        if payload != (origin, message_id.number):
+            raise mind.Broken(f"{self.i} delivers {payload} as {message_id}")
+        self.world.judge.delivered(self.i, origin, message_id.number)
+        self.world.got[self.i].append((origin, message_id.number))
+
+
 class World:
-    """The processes, what is on its way, and the judge; also each process's effects sink."""
+    """The processes, what is on its way, and the judge."""
 
     def __init__(
         self, build: Build, plan: Plan, optimal: bool, timely: bool = True, peek: bool = True
@@ -65,50 +96,20 @@ class World:
         """Who has not evicted the victim yet."""
         self.peek = peek
         self.flying: list[tuple[int, int, Any]] = []
-        self.timers: list[dict[Any, int]] = [{} for _ in self.names]
+        self.sinks = [Ear(self, i) for i in range(plan.processes)]
+        self.timers = [sink.timers for sink in self.sinks]
         self.said = [0] * plan.processes
         self.now = 0
         self.healed = plan.reliable
-        self.actor = 0
         self.got: list[list[tuple[int, int]]] = [[] for _ in self.names]
-
-    # ------------------------------------------------------------------------------------ the effects sink
-
-    def send(self, targets: Any, message: Any) -> None:
-        for target in targets:
-            j = self.rank[target]
-            assert j != self.actor, "a process sends to itself"
-            if not isinstance(message, hybrid_frames.Notice):
-                self.judge.sent(self.actor, j, translated(message))
-            if j == self.crashed:
-                continue
-            if not self.healed and self.chance.random() < self.plan.loss:
-                continue
-            self.flying.append((self.actor, j, message))
-            if self.plan.repeat and self.chance.random() < self.plan.repeat:
-                self.flying.append((self.actor, j, message))
-
-    def deliver(self, message_id: MessageId, payload: Any) -> None:
-        origin = self.rank[message_id.origin]
-        if payload != (origin, message_id.number):
-            raise mind.Broken(f"{self.actor} delivers {payload} as {message_id}")
-        self.judge.delivered(self.actor, origin, message_id.number)
-        self.got[self.actor].append((origin, message_id.number))
-
-    def arm(self, timer: Any, deadline: int) -> None:
-        self.timers[self.actor][timer] = deadline
-
-    def disarm(self, timer: Any) -> None:
-        self.timers[self.actor].pop(timer, None)
 
     # ---------------------------------------------------------------------------------------------- steps
 
     def say(self, i: int, targets: tuple[int, ...]) -> int:
-        self.actor = i
         self.said[i] = number = self.said[i] + 1
         self.judge.said(i, number, [j for j in dict.fromkeys(targets) if j != i])
         names = [self.names[j] for j in targets]
-        message_id = self.machines[i].send(names, (i, number), self.now, self)
+        message_id = self.machines[i].send(names, (i, number), self.now, self.sinks[i])
         if message_id != MessageId(self.names[i], 0, number):
             raise mind.Broken(f"numbering: {message_id} should have number {number}")
         self._over(i)
@@ -126,20 +127,18 @@ class World:
     def hand(self, i: int, j: int, message: Any) -> None:
         if j == self.crashed:
             return
-        self.actor = j
         if j in self.unaware and isinstance(message, TELLING) and i != self.victim:
             self.unaware.remove(j)
             self.judge.evicted(j, self.victim)
         if not isinstance(message, hybrid_frames.Notice):
             self.judge.received(j, i, translated(message))
-        self.machines[j].receive(self.names[i], message, self.now, self)
+        self.machines[j].receive(self.names[i], message, self.now, self.sinks[j])
         self._over(j)
 
     def expire(self, i: int) -> None:
         timer = min(self.timers[i], key=lambda timer: (self.timers[i][timer], timer))
         self.now = max(self.now, self.timers[i].pop(timer))
-        self.actor = i
-        self.machines[i].expire(timer, self.now, self)
+        self.machines[i].expire(timer, self.now, self.sinks[i])
         self._over(i)
 
     def fail(self, i: int) -> None:
@@ -157,9 +156,8 @@ class World:
     def evict(self) -> None:
         """One more process is told that the victim is gone."""
         i = self.unaware.pop(self.chance.randrange(len(self.unaware)))
-        self.actor = i
         self.judge.evicted(i, self.victim)
-        self.machines[i].peer_down(self.names[self.victim], self.now, self)
+        self.machines[i].peer_down(self.names[self.victim], self.now, self.sinks[i])
         self._over(i)
 
     def _over(self, i: int) -> None:

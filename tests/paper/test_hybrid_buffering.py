@@ -76,7 +76,7 @@ def test_r1_the_first_message_is_not_a_duplicate() -> None:
     for kind in (HybridSps, IdsFromZero):
         stage = Stage(kind, 2)
         stage.say(0, 1)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[1]
     assert got == {HybridSps: ["p0#1"], IdsFromZero: []}
 
@@ -91,7 +91,7 @@ def test_r2_two_messages_to_one_receiver_need_no_permit() -> None:
         stage.arrive(Msg, 0, 1)
         stage.arrive(Msg, 0, 1)
         stage.say(1, 2)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[2]
     assert got == {HybridSps: ["p1#1"], U2NotKept: []}
 
@@ -162,7 +162,7 @@ def test_r5_a_permit_may_overtake_its_message() -> None:
         stage.arrive(Permit, 0, 2)
         stage.arrive(Msg, 0, 2)
         stage.say(2, 1)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[1]
     assert got == {HybridSps: ["p0#1", "p2#1"], PermitDropped: ["p0#1"]}
 
@@ -176,7 +176,7 @@ def test_r6_a_permit_is_sent_once() -> None:
         stage.say(0, 2)
         stage.arrive(Msg, 0, 1)
         stage.arrive(Ack, 1, 0)
-        permits[kind] = stage.between(Permit, 0, 2)
+        permits[kind] = stage.of_kind(Permit, 0, 2)
     assert permits == {HybridSps: [Permit(2)], PermitTwice: [Permit(2), Permit(2)]}
 
 
@@ -190,7 +190,7 @@ def test_r7_a_message_to_oneself_is_delivered_at_once() -> None:
         stage.arrive(Msg, 0, 1)
         stage.say(1, 0)
         stage.arrive(Msg, 1, 0)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[0]
     assert got == {HybridSps: ["p0#1", "p1#1"], SelfEnqueued: ["p1#1", "p0#1"]}
 
@@ -202,7 +202,7 @@ def test_r8_each_receiver_has_its_own_predecessor() -> None:
         stage = Stage(kind, 3)
         stage.say(0, 1)
         stage.say(0, 1, 2)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[2]
     assert got == {HybridMulticast: ["p0#2"], OnePredecessor: []}
 
@@ -229,7 +229,7 @@ def test_r10_an_empty_audience_holds_nothing_up() -> None:
         stage.say(0, 1)
         stage.arrive(Msg, 0, 1)
         stage.say(1, 2)
-        stage.rest()
+        stage.drain()
         got[kind] = stage.got[2]
     assert got == {HybridMulticast: ["p1#1"], EmptyEnqueued: []}
 
@@ -242,7 +242,7 @@ def test_r11_a_permit_does_not_wait_for_its_receivers_own_ack() -> None:
         stage.say(0, 1, 2)
         stage.arrive(Msg, 0, 1)
         stage.arrive(Ack, 1, 0)
-        permits[kind] = (stage.between(Permit, 0, 1), stage.between(Permit, 0, 2))
+        permits[kind] = (stage.of_kind(Permit, 0, 1), stage.of_kind(Permit, 0, 2))
     assert permits == {HybridMulticast: ([], [Permit(1)]), OwnAckAwaited: ([], [])}
 
 
@@ -257,7 +257,7 @@ def test_r12_a_permit_is_for_all_up_to_it() -> None:
         stage.arrive(Msg, 0, 2)
         stage.say(2, 1)
         stage.hand(0, 2, Permit(3))
-        sent[kind] = len(stage.between(Msg, 2, 1))
+        sent[kind] = len(stage.of_kind(Msg, 2, 1))
     assert sent == {HybridSps: 1, PermitExact: 0}
 
 
@@ -285,7 +285,7 @@ def test_r12_an_unflagged_message_permits_all_before_it() -> None:
         stage.arrive(Ack, 1, 0)
         stage.say(0, 2)
         assert not stage.arrive(Msg, 0, 2).flagged
-        sent[kind] = len(stage.between(Msg, 2, 1))
+        sent[kind] = len(stage.of_kind(Msg, 2, 1))
     assert sent == {HybridSps: 1, UnflaggedNoPermit: 0}
 
 

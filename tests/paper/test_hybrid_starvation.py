@@ -7,7 +7,6 @@ flagged -> i}, each before the other's acknowledgement of x is passed on to i. i
 after the first of them. That Cykas sends it once they fall silent is in test_hybrid_baselines_delivery.py.
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
-from support.harness import Recorder
+from support import stage
 
 GROUP = ("aux", "i", "j", "k", "z")
 ROUNDS = 1_000
@@ -27,44 +26,31 @@ WAIT_ROUNDS_MAX = 1
 """i's message leaves in the round that brings the one permit it needs."""
 
 
-class Stage:
+class Stage(stage.Stage[str]):
     """The five processes and the FIFO links between them; frames move when the schedule says so."""
 
     def __init__(self, build: Callable[[str], Any]) -> None:
-        self.nodes = {name: build(name) for name in GROUP}
-        self.outs = {name: Recorder() for name in GROUP}
-        self.links: dict[tuple[str, str], deque[Any]] = {}
+        super().__init__((name, build(name)) for name in GROUP)
 
     def say(self, source: str, target: str, payload: str) -> None:
-        self.nodes[source].send((target,), payload, 0, self.outs[source])
-        self._collect(source)
+        self.do(source, "send", (target,), payload)
 
     def move(self, source: str, target: str) -> Any:
-        frame = self.links[source, target].popleft()
-        self.nodes[target].receive(source, frame, 0, self.outs[target])
-        self._collect(target)
-        return frame
-
-    def flying(self, source: str, target: str) -> list[Any]:
-        return list(self.links.get((source, target), ()))
-
-    def _collect(self, name: str) -> None:
-        for target, frame in self.outs[name].take_sent():
-            self.links.setdefault((name, target), deque()).append(frame)
+        return self.carry_frame(next(frame for frame in self.flying if frame[:2] == (source, target)))
 
 
 def starved_rounds(stage: Stage) -> int:
     """How many rounds pass until i's message to z is under way, ROUNDS if it never is. All rounds are run."""
     _open(stage, "j")
     stage.say("i", "z", "when?")
-    assert stage.flying("i", "z") == []
+    assert stage.between("i", "z") == []
     left = ROUNDS
     speaker, other = "k", "j"
     for number in range(1, ROUNDS + 1):
         _open(stage, speaker)
         _close(stage, other)
         speaker, other = other, speaker
-        if stage.flying("i", "z"):
+        if stage.between("i", "z"):
             left = min(left, number)
     return left
 
@@ -93,15 +79,15 @@ def test_cykas_starves_in_this_schedule() -> None:
     """Section 4.3: "This can go on, in an infinite run, causing starvation"."""
     stage = Stage(lambda name: Cykas(name, GROUP))
     assert starved_rounds(stage) == ROUNDS
-    assert stage.flying("i", "z") == []
+    assert stage.between("i", "z") == []
 
 
 def test_hybrid_sps_sends_in_the_same_schedule() -> None:
     stage = hybrid(HybridSps)
     assert starved_rounds(stage) <= WAIT_ROUNDS_MAX
     stage.move("i", "z")
-    assert stage.outs["z"].payloads == ["when?"]
-    assert len(stage.outs["i"].payloads) == ROUNDS + 1
+    assert stage.sinks["z"].payloads == ["when?"]
+    assert len(stage.sinks["i"].payloads) == ROUNDS + 1
 
 
 def test_what_comes_later_is_not_waited_for() -> None:
@@ -111,8 +97,8 @@ def test_what_comes_later_is_not_waited_for() -> None:
     stage.say("i", "z", "when?")
     _open(stage, "k")
     _close(stage, "j")
-    assert [frame.payload for frame in stage.flying("i", "z")] == ["when?"]
-    assert list(stage.nodes["i"].channels["k"].missing) == [2]
+    assert [frame.payload for frame in stage.between("i", "z")] == ["when?"]
+    assert list(stage.machines["i"].channels["k"].missing) == [2]
 
 
 @pytest.mark.parametrize("kind", [HybridBasic, HybridMulticast, HybridMulticastSps])
@@ -150,4 +136,4 @@ def test_an_earlier_delivery_may_hold_up_what_follows_it(kind: Callable[..., Any
 
 def said(stage: Stage, source: str, target: str) -> list[Any]:
     """What is under way on a link, without acks and permits."""
-    return [frame.payload for frame in stage.flying(source, target) if type(frame) is Msg]
+    return [frame.payload for frame in stage.between(source, target) if type(frame) is Msg]

@@ -18,7 +18,7 @@ from paper.printed_prc import PrintedPRC
 from support import prc_rules as rules
 from support.harness import judged, scenario
 from support.prc_rules import HOPS, exactly_once, handshake
-from support.prc_stage import Stage, star
+from support.prc_stage import Stage, process, star
 
 
 def printed(**settings: Any) -> Stage:
@@ -74,7 +74,7 @@ def test_lines_41_to_45_closing_leaves_the_link_in_the_views() -> None:
     stage.carry("A", "B")
     stage.carry("B", "C")
     assert stage.heard("C") == "c1 c1"
-    shipped = rules.opened(rules.process)
+    shipped = rules.opened(process)
     shipped.say("C", "c1")
     shipped.do("B", "close", "C")
     shipped.drain()
@@ -103,7 +103,7 @@ def test_no_timers_a_lost_control_message_is_waited_for_and_buffers_grow(lost: s
         stage.drain()
     assert "C" not in stage.machines["B"].out_view
     assert stage.held() == {ALPHA: 0, BETA: 20, PI: 40, RHO: 40}[lost]
-    rules.lost_control_is_sent_again(rules.process, lost)
+    rules.lost_control_is_sent_again(process, lost)
 
 
 def test_line_10_a_set_has_no_order() -> None:

@@ -61,7 +61,8 @@ def aforesaid(*arguments: str) -> tuple[int, str, str]:
 
 
 def rows(root: Path, name: str) -> list[dict[str, Any]]:
-    return pq.read_table(root / "metrics" / f"{name}.parquet").to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(root / "metrics" / f"{name}.parquet").to_pylist()
+    return rows
 
 
 def latencies_ms(root: Path, algorithm: str, processes: int, loss: float) -> np.ndarray:

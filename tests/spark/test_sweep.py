@@ -14,9 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from aforesaid.sim import simulate
+from aforesaid.sim import Scenario, simulate
+from aforesaid.sim.experiment import Experiment
 from aforesaid.sim.fleet import trace_fleet
+from aforesaid.sim.fleet.plan import Plan
 from aforesaid.sim.grid import read_grid
+from aforesaid.sim.paper import Paper
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace
 from support.commands import command
@@ -60,6 +63,17 @@ def write_grid(path: Path, duration_ms: int) -> Path:
     return path
 
 
+def digest_alone(scenario: Experiment) -> str:
+    """The digest of the run that the simulator makes without Spark."""
+    assert isinstance(scenario, Scenario)
+    return simulate(scenario)[0].run.digest
+
+
+def plan_of(scenario: Experiment) -> Plan:
+    assert isinstance(scenario, Paper)
+    return scenario.plan()
+
+
 def digests(root: Path) -> dict[str, str]:
     return {path.name: open_trace(path).run.digest for path in find_runs(root)}
 
@@ -69,9 +83,7 @@ def test_every_run_is_what_the_simulator_alone_would_make(sweep: Any, tmp_path: 
     code, out, err = sweep("grid.toml", "--out", "out", "--check", "--json")
     told = json.loads(out)
     assert (code, err, told["done"], told["failed"], told["violated"]) == (0, "", 12, [], [])
-    assert digests(Path("out")) == {
-        f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned
-    }
+    assert digests(Path("out")) == {f"run={one.run}": digest_alone(one.scenario) for one in grid.planned}
     rows = pq.read_table("out/sweep.parquet").to_pylist()
     assert [row["run"] for row in rows] == [one.run for one in grid.planned]
     assert {row["verdict"] for row in rows} == {"kept"}
@@ -137,7 +149,7 @@ def test_a_sweep_on_the_fleet_is_resumed_and_compiles_nothing_twice(sweep: Any, 
     code, out, err = sweep("grid.toml", "--out", "out", "--check", "--json")
     told = json.loads(out)
     assert (code, err, told["done"], told["violated"]) == (0, "", 8, [])
-    outcomes = {one.run: trace_fleet(one.scenario.plan(), MemorySink(), one.run) for one in grid.planned}
+    outcomes = {one.run: trace_fleet(plan_of(one.scenario), MemorySink(), one.run) for one in grid.planned}
     assert digests(Path("out")) == {f"run={run}": row.digest for run, (_, row) in outcomes.items()}
     assert any(outcome.evicted for outcome, _ in outcomes.values())
     rows = pq.read_table("out/sweep.parquet").to_pylist()
@@ -203,7 +215,7 @@ def test_killed_then_interrupted_then_finished_without_repeating_anything(sweep:
     # Whoever was cut off between a trace and its row looks at that trace again, and does not make it again.
     assert (code, len(second) - json.loads(told)["kept_from_before"]) in [(0, 0), (0, 1), (0, 2)]
     assert second.items() <= seen(out).items()
-    assert digests(out) == {f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned}
+    assert digests(out) == {f"run={one.run}": digest_alone(one.scenario) for one in grid.planned}
 
 
 @pytest.mark.parametrize("place", ["cluster", "connect"])
@@ -218,7 +230,7 @@ def test_a_cluster_and_spark_connect_make_the_same_traces(
     assert err == ""
     assert process.returncode == 0
     assert json.loads(told)["done"] == 12
-    expected = {f"run={one.run}": simulate(one.scenario)[0].run.digest for one in grid.planned}
+    expected = {f"run={one.run}": digest_alone(one.scenario) for one in grid.planned}
     assert digests(tmp_path / "out") == expected
 
 

@@ -9,6 +9,7 @@ from aforesaid.protocols.broadcast.waiting import Pending, Stamped, Waiting
 from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.protocols.layers.reliable import EagerReliable
+from support.harness import Passing
 
 
 class Impatient(Waiting):
@@ -53,7 +54,7 @@ class Silent(EagerReliable):
     """Does not relay."""
 
     def receive(self, source: str, message: Any, now: int, out: Any) -> Any:
-        return super().receive(source, message, now, _Deaf())
+        return super().receive(source, message, now, _Deaf(out))
 
 
 class Forgetful(EagerReliable):
@@ -126,7 +127,7 @@ class Hoarder:
         self.held[message_id] = payload
 
 
-class _Deaf:
+class _Deaf(Passing):
     """A sink for what shall not happen."""
 
     def send(self, targets: Any, message: Any) -> None:

@@ -76,7 +76,7 @@ def violations(log: Sequence[Event]) -> list[str]:
 
 
 @dataclass
-class Stage:
+class RandomRun:
     """A group of one algorithm in a world, driven at random until nothing moves any more."""
 
     build: Callable[..., Any]
@@ -97,7 +97,7 @@ class Stage:
         self.unsaid = self.world.messages
         self.now = 0
 
-    def run(self) -> "Stage":
+    def run(self) -> "RandomRun":
         rng, world = self.rng, self.world
         while self.unsaid or self.flying or any(out.timers for out in self.outs.values()):
             if world.rounds and self.unsaid and not self.flying:
@@ -174,10 +174,10 @@ class Stage:
 
 def replay(build: Callable[..., Any], seed: int, world: World) -> str:
     """How to run it again; part of every assertion message."""
-    return f"violations(Stage({build.__name__}, {seed}, {world}).run().log)"
+    return f"violations(RandomRun({build.__name__}, {seed}, {world}).run().log)"
 
 
 def broken(build: Callable[..., Any], world: World, seeds: int = 60) -> list[list[str]]:
     """What is wrong with each run that is not right."""
-    verdicts = [violations(Stage(build, seed, world).run().log) for seed in range(seeds)]
+    verdicts = [violations(RandomRun(build, seed, world).run().log) for seed in range(seeds)]
     return [verdict for verdict in verdicts if verdict]

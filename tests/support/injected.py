@@ -125,7 +125,7 @@ def injected(
 
 def write(made: Injected, root: Path, run: str, row_group_rows: int = 1 << 20, seed: int = 2) -> Path:
     """Write the trace; `expected` is complete afterwards."""
-    promised = (
+    promised: tuple[str, ...] = (
         "no_duplicate",
         "no_creation",
         "fifo",

@@ -557,7 +557,7 @@ def renumber(draft: Draft, random: Random) -> None:
     draft.after = [[new[x] for x in after] for after in draft.after]
     draft.base = [[new[x] for x in base] for base in draft.base]
     draft.logs = [[(new.get(m, m), time) for m, time in log] for log in draft.logs]
-    draft.calls = [[(new.get(m, m), *call) for m, *call in calls] for calls in draft.calls]
+    draft.calls = [[(new.get(m, m), time, at) for m, time, at in calls] for calls in draft.calls]
 
 
 def record_truly(draft: Draft, random: Random) -> None:

@@ -74,6 +74,7 @@ def check_witnesses(trace: MemoryTrace, report: Report, brute: Brute) -> None:
                 assert trace.log(process).message[witness.position] == message, witness
             if verdict.property == "causal":
                 predecessor = witness.details["predecessor_index"]
+                assert isinstance(predecessor, int)
                 assert (process, message, predecessor) in brute.disordered, witness
                 assert witness.details["predecessor_position"] == brute.first[process].get(predecessor)
             if verdict.property == "stability" and witness.details["kind"] == "early":

@@ -4,6 +4,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +39,8 @@ def test_random_traces_get_the_report_of_check(tmp_path: Path) -> None:
             continue  # Some have rows that no file may hold.
         with pytest.MonkeyPatch.context() as whole:
             whole.setattr(blocks, "BLOCK", 1 << 20)
-            expected = told(lambda trace=trace: check(trace, witnesses_max=None))
-        found = told(lambda trace=trace, seed=seed: judged_from_shelf(trace, tmp_path / f"shelf-{seed}"))
+            expected = told(partial(check, trace, witnesses_max=None))
+        found = told(partial(judged_from_shelf, trace, tmp_path / f"shelf-{seed}"))
         assert found == expected, f"seed {seed}, {done}"
         if isinstance(expected, Report):
             values.update(f"{name} {verdict.value}" for name, verdict in expected.verdicts.items())

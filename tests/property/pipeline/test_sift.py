@@ -47,7 +47,12 @@ def test_a_good_run_with_bad_rows_is_never_violated(tmp_path: Path) -> None:
 def tables_of(trace: MemoryTrace) -> dict[str, Any]:
     """The tables of events, as they would come from files."""
     logs = [
-        Rows(np.full(len(log), process), np.arange(len(log)), log.time_ns, log.message)
+        Rows(
+            np.full(len(log), process, np.int32),
+            np.arange(len(log), dtype=np.int32),
+            log.time_ns,
+            log.message,
+        )
         for process, log in trace.logs()
     ]
     calls = trace.stabilities

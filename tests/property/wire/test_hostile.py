@@ -23,7 +23,7 @@ from aforesaid.protocols.catalog import CATALOG, Setup
 from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.security.datagrams import NOBODY, KeyRing, Opener, Sealer
 from aforesaid.security.keys import ClusterKey
-from aforesaid.wire import Clear, Header, Inlet, Limits, Reassembly, Records, cluster_id, pack, record
+from aforesaid.wire import Clear, Codec, Header, Inlet, Limits, Reassembly, Records, cluster_id, pack, record
 from support.harness import Recorder
 from support.wire_examples import GROUP, MESSAGES, codec
 
@@ -215,7 +215,8 @@ def test_whatever_is_decoded_is_a_message_of_the_format(algorithm: str, data: by
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.binary(max_size=300), max_size=10), st.lists(st.integers(1, 50), min_size=1))
 def test_records_survive_any_cut(bodies: list[bytes], steps: list[int]) -> None:
-    stream, records, out = b"".join(map(record, bodies)), Records(300), []
+    stream, records = b"".join(map(record, bodies)), Records(300)
+    out: list[bytes] = []
     at = turn = 0
     while at < len(stream):
         step = steps[turn % len(steps)]
@@ -231,11 +232,11 @@ def test_frames_of_any_size_arrive_in_order_through_bodies_of_any_size(
 ) -> None:
     bodies = pack(frames, size)
     assert all(len(body) <= size for body in bodies)
-    inlet = Inlet(Echo(), Reassembly())
+    inlet = Inlet(Echo([]), Reassembly())
     assert [frame for body in bodies for frame in inlet.body("a", body, 0) or ()] == frames
 
 
-class Echo:
+class Echo(Codec):
     """A codec of bytes."""
 
     def decode(self, data: bytes) -> bytes:

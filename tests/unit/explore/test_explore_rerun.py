@@ -4,6 +4,7 @@ import pytest
 
 from aforesaid.core import MILLISECOND, Misuse
 from aforesaid.explore import Scope, Step, replay
+from aforesaid.explore.scope import LinkCall
 
 SCOPE = Scope(processes=3, messages=(1, 0, 0), crashes_max=1)
 RELAY = "Relay(p0#1, Stamped((0, 0, 0), p0#1))"
@@ -117,9 +118,9 @@ LINKS = Scope(
     processes=3,
     messages=(1, 0, 0),
     fifo=True,
-    links=(("p0", "open", "p2", ("p1",)),),
+    links=(LinkCall("p0", "open", "p2", ("p1",)),),
     disconnections_max=2,
-    options={"degree": 1, "both_ways": False},
+    options=(("degree", 1), ("both_ways", False)),
 )
 LID = "Lid(p0, p1, 0, 1)"
 OPEN = Step("open", "p0", "p2", "p1")

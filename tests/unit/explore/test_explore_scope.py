@@ -47,8 +47,9 @@ def test_a_scope_goes_through_a_file() -> None:
     values["messages"] = list(values["messages"])
     assert Scope.from_dict(values) == scope
     assert hash(Scope.from_dict(values)) == hash(scope)
-    calls = (("p0", "open", "p1", ()), ("p1", "close", "p0"))
-    scope = Scope(2, fifo=True, links=calls, options={"tries": 2, "degree": 1})
+    calls: Any = (("p0", "open", "p1", ()), ("p1", "close", "p0"))
+    options: Any = {"tries": 2, "degree": 1}  # A mapping will do.
+    scope = Scope(2, fifo=True, links=calls, options=options)
     assert Scope.from_dict(json.loads(json.dumps(scope.to_dict()))) == scope
     with pytest.raises(Misuse, match="a scope has no colour"):
         Scope.from_dict({"colour": "red"})
@@ -116,7 +117,7 @@ def test_perfect_links_are_put_under_what_is_explored() -> None:
 
 
 def test_each_process_does_what_is_wanted_of_its_own_links() -> None:
-    calls = (("p0", "open", "p2", ("p1",)), ("p1", "close", "p2"), ("p0", "close", "p1"))
+    calls: Any = (("p0", "open", "p2", ("p1",)), ("p1", "close", "p2"), ("p0", "close", "p1"))
     scope = Scope(3, fifo=True, links=calls)
     cast = subject("prc", scope, None).cast(scope)
     assert cast.calls == ((calls[0], (*calls[2], None)), ((*calls[1], None),), ())
@@ -136,7 +137,8 @@ def test_liveness_is_promised_where_links_end_connected() -> None:
 
 def test_options_reach_every_process_or_are_refused() -> None:
     for degree, peers in ((1, ("p1",)), (2, ("p1", "p2"))):
-        found = explore("prc", Scope(3, 0, fifo=True, options={"degree": degree, "both_ways": False}))
+        options: Any = {"degree": degree, "both_ways": False}
+        found = explore("prc", Scope(3, 0, fifo=True, options=options))
         assert {ends[0].links for ends in found.outcomes} == {peers}
     with pytest.raises(Misuse, match=r"options\.colour: prc has no such option"):
-        subject("prc", Scope(options={"colour": "red"}), None)
+        subject("prc", Scope(options=(("colour", "red"),)), None)

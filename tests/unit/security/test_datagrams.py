@@ -1,6 +1,8 @@
 """Sealed datagrams: let in once, by the right process, with a key of the ring; all else is refused."""
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -190,10 +192,11 @@ def test_keys_are_rotated_while_all_speak_and_nothing_is_lost() -> None:
                     delayed.append((other, node.say(b"later", other), b"later"))
 
     everyone_speaks()
-    for step in (
+    steps: tuple[Callable[[Any], object], ...] = (
         lambda node: node.ring.install(NEW),
         lambda node: node.ring.use(NEW.id),
-    ):
+    )
+    for step in steps:
         for node in nodes:
             step(node)
             everyone_speaks()

@@ -56,6 +56,7 @@ seed = [9]
         "workload[0].per_second": 7,
         "seed": 9,
     }
+    assert isinstance(last.scenario, Scenario)
     assert (last.scenario.network.loss, last.scenario.network.retransmit) == (0.25, True)
     assert last.scenario == Scenario.of(
         {

@@ -17,7 +17,7 @@ from aforesaid.protocols.links.perfect import PerfectLinks
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.sim import simulate
 from aforesaid.wire import Codec, shapes_of
-from support.harness import judged, scenario
+from support.harness import Passing, judged, scenario
 from support.wire_examples import GROUP, MESSAGES, codec
 
 ALL = [(algorithm, message) for algorithm, messages in MESSAGES.items() for message in messages]
@@ -184,24 +184,21 @@ class Wired:
         return call
 
 
-class Bytes:
+class Bytes(Passing):
     """The effects sink of such a protocol."""
 
     def __init__(self, out: Any, known: Codec, seen: set[Any]) -> None:
-        self._out = out
+        super().__init__(out)
         self._known = known
         self._seen = seen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._out, name)
 
     def send(self, targets: Any, message: Any) -> None:
         data = self._known.encode(message)
         self._seen.add(data[1])
-        self._out.send(targets, self._known.decode(data))
+        self.out.send(targets, self._known.decode(data))
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
-        self._out.deliver(message_id, pickle.loads(payload))
+        self.out.deliver(message_id, pickle.loads(payload))
 
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -1,5 +1,7 @@
 """The rules that need one delivery to break: no duplicate, no creation, audience, no foresight."""
 
+from typing import Any
+
 from aforesaid.check import Verdict, check
 from aforesaid.trace import MemoryTrace
 from unit.check.stories import tell
@@ -154,7 +156,7 @@ class TestNoForesight:
 
     def test_clock(self) -> None:
         story = {"a": ["!1", "a1"], "b": ["a1"]}
-        times = {"sent_ns": {"a1": 50}, "delivered_ns": {("a", "a1"): 50, ("b", "a1"): 40}}
+        times: dict[str, Any] = {"sent_ns": {"a1": 50}, "delivered_ns": {("a", "a1"): 50, ("b", "a1"): 40}}
         trace = tell(story, **times, clock="global")
         assert sentences(trace, "no_foresight") == [
             "b delivered a#1 at position 0, at 40 ns, but a sent it only at 50 ns."

@@ -1,6 +1,7 @@
 """Stability: what may be called stable, by whom and when; and what must be, in the end."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,10 @@ def test_who_is_not_owed_a_message_may_know_that_it_is_stable() -> None:
 
 def test_called_before_a_correct_process_delivered_it_by_the_clock() -> None:
     story = {"a": ["!1", "a1", "=a1"], "b": ["a1"], "c": ["a1"]}
-    times = {"delivered_ns": {("b", "a1"): 50, ("c", "a1"): 60}, "stable_ns": {("a", "a1"): 40}}
+    times: dict[str, Any] = {
+        "delivered_ns": {("b", "a1"): 50, ("c", "a1"): 60},
+        "stable_ns": {("a", "a1"): 40},
+    }
     trace = tell(story, clock="global", **times)
     found = verdict(trace)
     assert [w.sentence for w in found.witnesses] == [
@@ -137,13 +141,13 @@ def test_called_before_a_correct_process_delivered_it_by_the_clock() -> None:
 
 
 def test_the_same_time_is_not_too_early() -> None:
-    times = {"delivered_ns": {("b", "a1"): 50}, "stable_ns": {("a", "a1"): 50}}
+    times: dict[str, Any] = {"delivered_ns": {("b", "a1"): 50}, "stable_ns": {("a", "a1"): 50}}
     assert verdict(tell(GOOD, clock="global", **times)).value == "kept"
 
 
 def test_the_first_delivery_counts_and_the_earliest_call() -> None:
     story = {"a": ["!1", "a1", "=a1"], "b": ["a1", "b9", "a1"]}
-    times = {"delivered_ns": {("b", "a1"): 50}, "stable_ns": {("a", "a1"): 50}}
+    times: dict[str, Any] = {"delivered_ns": {("b", "a1"): 50}, "stable_ns": {("a", "a1"): 50}}
     assert sentences(tell(story, clock="global", **times), "early") == []
     calls = stabilities([(0, 0, 60, 1), (0, 0, 40, 1)])
     assert len(sentences(replace(tell(story, clock="global", **times), stabilities=calls), "early")) == 1
@@ -192,7 +196,7 @@ def test_not_delivered_yet_in_a_run_that_was_cut() -> None:
 
 @pytest.mark.parametrize("clock", ["global", "local"])
 @pytest.mark.parametrize("doubt", [{"fates": {"b": "unknown"}}, {"incomplete": "b"}], ids=str)
-def test_not_seen_where_little_is_known(clock: str, doubt: dict[str, object]) -> None:
+def test_not_seen_where_little_is_known(clock: str, doubt: dict[str, Any]) -> None:
     found = verdict(tell({"a": ["!1", "a1", "=a1"], "b": []}, clock=clock, **doubt))
     assert (found.value, found.note) == (
         "unknown",
@@ -202,7 +206,11 @@ def test_not_seen_where_little_is_known(clock: str, doubt: dict[str, object]) ->
 
 
 def test_too_late_for_the_clock_where_little_is_known() -> None:
-    times = {"delivered_ns": {("b", "a1"): 50}, "stable_ns": {("a", "a1"): 40}, "clock": "global"}
+    times: dict[str, Any] = {
+        "delivered_ns": {("b", "a1"): 50},
+        "stable_ns": {("a", "a1"): 40},
+        "clock": "global",
+    }
     assert verdict(tell(GOOD, fates={"b": "unknown"}, **times)).value == "unknown"
     assert verdict(tell(GOOD, incomplete="b", **times)).value == "violated"
 
@@ -252,7 +260,7 @@ def test_nothing_is_asked_of_an_origin_that_is_gone(fate: str) -> None:
     ],
     ids=str,
 )
-def test_not_called_yet_perhaps(parts: dict[str, object], reason: str) -> None:
+def test_not_called_yet_perhaps(parts: dict[str, Any], reason: str) -> None:
     found = verdict(tell({"a": ["!1", "a1"], "b": ["a1"]}, **parts))
     assert (found.value, found.note) == (
         "unknown",

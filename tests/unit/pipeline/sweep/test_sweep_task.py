@@ -36,6 +36,7 @@ def ledger(tmp_path: Path) -> Ledger:
 def test_a_scenario_becomes_a_run_and_a_row(ledger: Ledger) -> None:
     one = small_grid().planned[0]
     row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+    assert isinstance(one.scenario, Scenario)
     outcome, _ = simulate(one.scenario)
     assert row["digest"] == outcome.run.digest
     assert (row["state"], row["deliveries"], row["verdict"]) == ("done", outcome.deliveries, "kept")
@@ -115,7 +116,7 @@ def test_a_scenario_that_kills_its_workers_is_given_up(ledger: Ledger) -> None:
         assert ledger.tally().running == {one.run}
     row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
     assert (row["state"], row["error"]) == ("failed", "2 workers died while they ran it")
-    assert (ledger.tally().running, ledger.tally().failed) == (set(), {one.run})
+    assert (ledger.tally().running, ledger.tally().failed) == (frozenset(), frozenset({one.run}))
 
 
 def test_the_plan_has_what_is_missing_longest_first_and_clears_what_the_dead_left(ledger: Ledger) -> None:
@@ -135,7 +136,7 @@ def test_the_plan_has_what_is_missing_longest_first_and_clears_what_the_dead_lef
     other.mkdir()
     planned = plan(grid, ledger)
     assert (planned.kept, one in planned.missing) == (1, False)
-    assert (half.exists(), other.exists(), ledger.tally().running) == (False, True, set())
+    assert (half.exists(), other.exists(), ledger.tally().running) == (False, True, frozenset())
     # Not judged so far: to judge it, its trace is read, not made again.
     assert one in plan(grid, ledger, judge=True).missing
 

@@ -14,6 +14,7 @@ import pytest
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.newtop import NEVER, Data, End, Newtop
+from support.harness import Recorder
 
 SCHEDULES = 4_000
 CHUNKS = 8
@@ -44,7 +45,7 @@ class World:
     def step(self) -> bool:
         """One event, chosen among all that can happen; False if nothing is left to happen."""
         frames = [link for link, queue in self.links.items() if queue and link[1] in self.up]
-        timers = [name for name in self.up if self.seats[name].timer is not None]
+        timers = [name for name in self.up if self.seats[name].timers]
         possible = (frames, self.words, timers, self.to_say, self.to_crash and len(self.up) > 1)
         if not any(possible[:4]):
             return False
@@ -66,7 +67,8 @@ class World:
 
     def fire(self, timers: list[str]) -> None:
         seat = self.seats[self.random.choice(timers)]
-        timer, seat.timer = seat.timer, None
+        (timer,) = seat.timers
+        seat.timers.clear()
         self.nulls += 1
         seat.protocol.expire(timer, 0, seat)
 
@@ -119,33 +121,26 @@ class World:
         return faults
 
 
-class Seat:
-    """One process: its protocol, and the effects sink of its protocol."""
+class Seat(Recorder):
+    """One process: its protocol, and its protocol's effects sink; what it sends is on its link at once."""
 
     def __init__(self, world: World, protocol: Newtop) -> None:
+        super().__init__()
         self.world = world
         self.protocol = protocol
-        self.timer: Any = None
-        self.log: list[MessageId] = []
-        self.stabilised: list[MessageId] = []
         self.history: set[MessageId] = set()
+
+    @property
+    def log(self) -> list[MessageId]:
+        return [message_id for message_id, _ in self.delivered]
 
     def send(self, targets: Any, message: Any) -> None:
         for target in targets:
             self.world.links.setdefault((self.protocol.me, target), deque()).append(message)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
-        self.log.append(message_id)
+        super().deliver(message_id, payload)
         self.history.add(message_id)
-
-    def stable(self, message_id: MessageId) -> None:
-        self.stabilised.append(message_id)
-
-    def arm(self, timer: Any, deadline: int) -> None:
-        self.timer = timer
-
-    def disarm(self, timer: Any) -> None:
-        self.timer = None
 
     def admit(self, peer: str, incarnation: int | None = None) -> None:
         raise AssertionError("nobody joins")

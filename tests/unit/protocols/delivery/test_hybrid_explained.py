@@ -60,7 +60,7 @@ def test_an_unacknowledged_message_names_the_acks(kind: Any) -> None:
     )
     stage.arrive(Ack, 2, 0)
     assert explained(stage, 0, "p0#2") == ("p2 has no permit for p0#2: the ack from p1 for p0#1 is missing.",)
-    stage.rest()
+    stage.drain()
     assert explained(stage, 0, "p0#2") == (
         "p0#2 waits for nothing: its receivers acknowledged it or were evicted.",
     )
@@ -71,7 +71,7 @@ def test_an_early_message_names_its_predecessor(kind: Any) -> None:
     stage = Stage(kind, 2)
     for _ in range(3):
         stage.say(0, 1)
-    frames = stage.between(Msg, 0, 1)
+    frames = stage.of_kind(Msg, 0, 1)
     assert explained(stage, 1, "p0#1") == ("p0#1 has not arrived; the last of p0 delivered here is 0.",)
     stage.hand(0, 1, frames[2])
     assert explained(stage, 1, "p0#3") == ("p0#3 arrived, but p0#2, said to p1 before it, has not.",)
@@ -87,7 +87,7 @@ def test_an_early_message_names_its_predecessor(kind: Any) -> None:
 def test_a_delivered_message_names_its_permit(kind: Any) -> None:
     stage = waiting(kind)
     assert explained(stage, 2, "p0#2") == ("p0#2 was delivered; the permit from p0 for it is missing.",)
-    stage.rest()
+    stage.drain()
     assert explained(stage, 2, "p0#2") == (
         "p0#2 waits for nothing here: if it was for p2, it was delivered.",
     )

@@ -12,6 +12,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from oracle.stage import Stage
+from support.stage import Frame
 
 UNICAST = (HybridBasic, HybridSps)
 MULTICAST = (HybridMulticast, HybridMulticastSps)
@@ -23,12 +24,12 @@ every = pytest.mark.parametrize("kind", ALL)
 @every
 def test_numbers_are_consecutive_over_all_sends(kind: Any) -> None:
     stage = Stage(kind, 3)
-    audiences = [(1,), (0,), (2,), (0,), (1,)]
+    audiences: list[tuple[int, ...]] = [(1,), (0,), (2,), (0,), (1,)]
     if kind in MULTICAST:
         audiences += [(), (1, 2), (0, 1), ()]
     labels = [stage.say(0, *targets) for targets in audiences]
     assert labels == [f"p0#{number}" for number in range(1, len(audiences) + 1)]
-    stage.rest()
+    stage.drain()
     assert stage.got[0] == [label for label, to in zip(labels, audiences, strict=True) if 0 in to]
     assert stage.got[1] == [label for label, to in zip(labels, audiences, strict=True) if 1 in to]
     assert not any(stage.machines[0].gauges().values())
@@ -39,7 +40,7 @@ def test_numbers_are_consecutive_over_all_sends(kind: Any) -> None:
 def test_unicast_takes_exactly_one_target(kind: Any, targets: tuple[str, ...]) -> None:
     stage = Stage(kind, 3)
     with pytest.raises(Misuse, match=f"exactly one target, not to {len(targets)}"):
-        stage.machines[0].send(targets, None, 0, stage)
+        stage.do(0, "send", targets, None)
     assert stage.say(0, 1) == "p0#1", "a refused message takes no number"
 
 
@@ -47,7 +48,7 @@ def test_unicast_takes_exactly_one_target(kind: Any, targets: tuple[str, ...]) -
 def test_a_target_named_twice_is_one_receiver(kind: Any) -> None:
     stage = Stage(kind, 2)
     stage.say(0, 1, 1, 0, 0)
-    stage.rest()
+    stage.drain()
     assert stage.got == [["p0#1"], ["p0#1"]]
 
 
@@ -60,7 +61,7 @@ def test_a_full_buffer_refuses_and_changes_nothing(kind: Any) -> None:
     with pytest.raises(Busy, match="p0 holds 3 messages"):
         stage.say(0, 1)
     assert freeze(stage.machines[0]) == before
-    stage.rest()
+    stage.drain()
     assert stage.say(0, 1) == "p0#4"
 
 
@@ -83,13 +84,13 @@ def test_frames_of_any_age_may_come_again(kind: Any) -> None:
     while stage.flying:
         seen += stage.flying
         stage.hand(*stage.flying.pop(0))
-    before = [freeze(machine) for machine in stage.machines]
+    before = [freeze(machine) for machine in stage.machines.values()]
     got = [list(labels) for labels in stage.got]
     for i, j, frame in (*seen, *reversed(seen)):
         stage.hand(i, j, frame)
-        stage.rest()
+        stage.drain()
     assert stage.got == got
-    assert [freeze(machine) for machine in stage.machines] == before
+    assert [freeze(machine) for machine in stage.machines.values()] == before
 
 
 @every
@@ -97,7 +98,7 @@ def test_a_burst_out_of_order_gets_one_ack(kind: Any) -> None:
     stage = Stage(kind, 2)
     for _ in range(5):
         stage.say(0, 1)
-    frames = stage.between(Msg, 0, 1)
+    frames = stage.of_kind(Msg, 0, 1)
     stage.lose_all()
     for frame in reversed(frames):
         stage.hand(0, 1, frame)
@@ -129,7 +130,7 @@ def test_one_timer_per_peer_and_none_at_rest(kind: Any) -> None:
         stage.say(0, 1)
         stage.say(0, 2)
     assert pending_timers(stage) == [["p1", "p2"], [], []]
-    stage.rest()
+    stage.drain()
     assert pending_timers(stage) == [[], [], []]
 
 
@@ -143,12 +144,12 @@ def test_retransmission_backs_off_and_is_bounded(kind: Any) -> None:
         stage.lose_all()
         stage.expire(0)
         moments.append(stage.now)
-        assert [frame.number for frame in stage.between(Msg, 0, 1)] == [1, 2, 3], "the oldest, a few"
+        assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [1, 2, 3], "the oldest, a few"
     assert moments == [10, 30, 70, 150, 230, 310]
-    stage.rest()
+    stage.drain()
     stage.lose_all()
     stage.expire(0)
-    assert [frame.number for frame in stage.between(Msg, 0, 1)] == [4, 5, 6]
+    assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [4, 5, 6]
     assert stage.timers[0][Resend("p1")] - stage.now == 20, "progress ended the backing off"
 
 
@@ -166,7 +167,7 @@ def test_a_lost_permit_is_asked_for_and_given_again(kind: Any) -> None:
     assert not any(stage.machines[0].gauges().values()), "p0 has nothing left to send again"
     stage.expire(2)
     assert stage.flying == [(2, 0, Ack(2, 2))]
-    stage.rest()
+    stage.drain()
     assert stage.got[1] == ["p0#1", "p2#1"]
 
 
@@ -180,21 +181,21 @@ def test_the_oldest_missing_permit_is_asked_for() -> None:
     stage.say(0, 1)
     stage.arrive(Msg, 1, 3)
     stage.arrive(Ack, 3, 1)
-    assert stage.between(Permit, 1, 0) == [Permit(2)]
-    stage.flying.remove((1, 0, Permit(2)))
+    assert stage.of_kind(Permit, 1, 0) == [Permit(2)]
+    stage.flying.remove(Frame(1, 0, Permit(2)))
     stage.arrive(Msg, 0, 1)
     stage.say(1, 2)
     stage.say(1, 0)
     stage.arrive(Msg, 1, 0)
-    stage.rest()
+    stage.drain()
     assert tuple(map(worded, stage.machines[0].reasons(MessageId("p0", 0, 1)))) == (
         "p0#1 is not sent to p2: the permit from p1 for its message 2 is missing.",
     )
     while any(stage.timers):
         stage.expire(next(i for i, timers in enumerate(stage.timers) if timers))
-        stage.rest()
+        stage.drain()
     assert stage.got[2] == ["p0#1", "p1#3"]
-    assert not any(any(machine.gauges().values()) for machine in stage.machines)
+    assert not any(any(machine.gauges().values()) for machine in stage.machines.values())
 
 
 @every
@@ -202,12 +203,12 @@ def test_a_message_sent_again_is_unflagged_once_permitted(kind: Any) -> None:
     stage = Stage(kind, 3, retransmit=True)
     stage.say(0, 1)
     stage.say(0, 2)
-    assert stage.between(Msg, 0, 2)[0].flagged
+    assert stage.of_kind(Msg, 0, 2)[0].flagged
     stage.arrive(Msg, 0, 1)
     stage.arrive(Ack, 1, 0)
     stage.lose_all()
     stage.expire(0)
-    assert [frame.flagged for frame in stage.between(Msg, 0, 2)] == [False]
+    assert [frame.flagged for frame in stage.of_kind(Msg, 0, 2)] == [False]
 
 
 @every
@@ -224,7 +225,7 @@ def test_the_state_is_plain_data(kind: Any) -> None:
     for i, j in ((0, 1), (0, 2), (1, 2), (2, 1), (1, 0)):
         stage.say(i, j)
         stage.hand(*stage.flying.pop())
-    for machine in stage.machines:
+    for machine in stage.machines.values():
         copy = pickle.loads(pickle.dumps(machine))
         assert freeze(copy) == freeze(machine)
         hash(freeze(machine))

@@ -8,7 +8,7 @@ import pytest
 from aforesaid.core import MessageId, Misbehaviour, Misuse, freeze
 from aforesaid.protocols.delivery.ks import Entries, Entry, Ks, Logged, merged, without
 from aforesaid.protocols.delivery.rst import Rst
-from support.delivery_worlds import Event, Stage, World, broken, replay
+from support.delivery_worlds import Event, RandomRun, World, broken, replay
 from support.harness import Recorder
 
 GROUP = ("a", "b", "c", "d")
@@ -124,7 +124,7 @@ def held_without_need(log: list[Event]) -> list[str]:
 def test_latency_is_optimal(build: Any, world: World) -> None:
     """Table 1: RST and KS are latency-optimal; nothing waits but for its own past."""
     for seed in range(60):
-        stage = Stage(build, seed, world).run()
+        stage = RandomRun(build, seed, world).run()
         assert held_without_need(stage.log) == [], replay(build, seed, world)
 
 
@@ -133,7 +133,7 @@ def test_the_log_names_each_receiver_once_per_sender(rounds: bool) -> None:
     """So it holds at most n^2 destinations, and one null entry per sender besides."""
     world = World(multicast=True, rounds=rounds, processes=5, messages=60)
     for seed in range(30):
-        for node in Stage(Ks, seed, world).run().nodes.values():
+        for node in RandomRun(Ks, seed, world).run().nodes.values():
             for logged in map(destinations, node.log.values()):
                 named = [rank for left in logged.values() for rank in left]
                 assert len(named) == len(set(named)), replay(Ks, seed, world)
@@ -219,7 +219,7 @@ def test_mutant_hoarding_leaks() -> None:
     sizes = {}
     for build in (Ks, Hoarding):
         for messages in (50, 200):
-            stage = Stage(build, 1, World(multicast=True, messages=messages)).run()
+            stage = RandomRun(build, 1, World(multicast=True, messages=messages)).run()
             log = [node.gauges()["log_entries"] for node in stage.nodes.values()]
             sizes[build, messages] = max(log)
     assert sizes[Ks, 200] <= 16

@@ -10,7 +10,7 @@ from aforesaid.protocols.delivery.cykas import Cykas
 from aforesaid.protocols.delivery.ks import Ks
 from aforesaid.protocols.delivery.mf import Mf
 from aforesaid.protocols.delivery.rst import Rst
-from support.delivery_worlds import Event, Stage, World, broken, replay, violations
+from support.delivery_worlds import Event, RandomRun, World, broken, replay, violations
 
 SEEDS = 300
 BATCH = 75
@@ -35,7 +35,7 @@ WORLDS: list[tuple[Callable[..., Any], World]] = [
 def test_causal_order_and_exactly_once(build: Callable[..., Any], world: World, start: int) -> None:
     waited = 0
     for seed in range(start, start + BATCH):
-        stage = Stage(build, seed, world).run()
+        stage = RandomRun(build, seed, world).run()
         assert violations(stage.log) == [], replay(build, seed, world)
         at_rest = [item for node in stage.nodes.values() for item in node.gauges().items()]
         held = [kind for kind, count in at_rest if count and not kind.startswith("log_")]
@@ -70,4 +70,4 @@ def test_the_oracle_knows_each_fault() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     for build, world in WORLDS:
-        assert Stage(build, 7, world).run().log == Stage(build, 7, world).run().log
+        assert RandomRun(build, 7, world).run().log == RandomRun(build, 7, world).run().log

@@ -130,7 +130,7 @@ def test_of_two_links_of_one_pair_the_later_is_closed_by_its_opener() -> None:
     stage.link("C", "B", both_ways=True)
     stage.do("B", "link_down", next(lid for peer, lid in stage.machines["B"].links() if peer == "A"))
     stage.do("A", "link_down", next(lid for peer, lid in stage.machines["A"].links() if peer == "B"))
-    stage.channels.clear()
+    stage.flying.clear()
     for machine in stage.machines.values():
         machine.sampler.wanted = {"A": ["B"], "B": ["A"]}.get(machine.prc.me, [])
     stage.do("A", "open", "B", ("C",))
@@ -236,7 +236,7 @@ def around(hub: str, *pairs: str) -> Stage:
     stage = Stage(
         (name, Living(process(name, both_ways=True).prc, Spray(name, 60 * SECOND))) for name in names
     )
-    for one, other in pairs:
+    for one, other in map(tuple, pairs):
         stage.link(one, other, both_ways=True)
         if hub in (one, other):
             far = other if hub == one else one

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.dataset as ds
@@ -201,7 +202,7 @@ def test_a_close_that_fails_leaves_nothing_behind(
     sink = ParquetSink(tmp_path, "r")
     sink.messages(messages_of(1))
     zero = np.zeros(1, np.int32)
-    columns = {"process": zero + process, "position": zero, "time_ns": np.zeros(1, np.int64)}
+    columns: dict[str, Any] = {"process": zero + process, "position": zero, "time_ns": np.zeros(1, np.int64)}
     if table == "deliveries":
         sink.deliveries(**columns, message=zero + message)
     else:
@@ -229,7 +230,7 @@ KILLED = """
 import sys
 from dataclasses import replace
 from aforesaid.trace.parquet import ParquetSink
-import unit.trace.trace_scripts as scripts
+import support.trace_scripts as scripts
 
 class Unclosed:
     def __init__(self, sink):

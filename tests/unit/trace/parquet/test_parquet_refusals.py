@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,12 +123,16 @@ def test_no_such_process(run: Path) -> None:
 # Columns and versions
 
 
+def without(column: str, rows: pa.Table) -> pa.Table:
+    return rows.drop_columns([column])
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_missing_column(run: Path, table: str) -> None:
     for column in pq.ParquetFile(run / f"{table}.parquet").schema_arrow.names:
         kept = run.parent / "kept"
         shutil.copytree(run, kept)
-        path = edit(kept, table, lambda rows, column=column: rows.drop_columns([column]))
+        path = edit(kept, table, partial(without, column))
         assert complaint(kept).startswith(f"{path}: table {table} lacks column {column} (")
         shutil.rmtree(kept)
 

@@ -49,7 +49,7 @@ def test_it_takes_no_more_than_what_flies_from_a_process_that_is_down() -> None:
     stage = half_told()
     stage.flying.clear()
     stage.down("z", "b")
-    stage.call("b", "receive", "z", stage.machines["a"].survivors.kept[3][0])
+    stage.do("b", "receive", "z", stage.machines["a"].survivors.kept[3][0])
     assert stage.log("b") == []
     stage.down("z", "a", "c")
     stage.flow()
@@ -62,7 +62,7 @@ def test_a_survivor_not_told_yet_takes_what_is_relayed_as_if_from_its_origin() -
     stage.flow()
     assert stage.log("b") == ["z1"]
     assert stage.log("c") == [], "c has not reported, so nobody knows what it lacks"
-    stage.call("c", "receive", "a", Relayed("z", stage.machines["a"].survivors.kept[3][0]))
+    stage.do("c", "receive", "a", Relayed("z", stage.machines["a"].survivors.kept[3][0]))
     assert stage.log("c") == ["z1"]
     stage.down("z", "c")
     stage.flow()
@@ -271,8 +271,8 @@ def test_being_told_twice_is_being_told_once() -> None:
     stage.flow()
     stage.down("c")
     assert not stage.flying
-    stage.call("a", "peer_up", "c")
-    stage.call("a", "peer_down", "a")
+    stage.do("a", "peer_up", "c")
+    stage.do("a", "peer_down", "a")
     stage.say("a")
     stage.flow()
     assert stage.stable("a") == [1]
