@@ -27,7 +27,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.delivery.hybrid_unicast import Entry
-from aforesaid.sim.table1 import lines_of
+from aforesaid.reproduce.costs import lines_of
 
 KINDS = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
 PEERS = (10, 50, 200, 1_000, 2_000)

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aforesaid.sim.fleet.kernel import run
-from aforesaid.sim.fleet.layout import BUFFERED, COUNTED, EVENTS, EVICTED, EXPECTED, S_CONTROL, STATUS
-from aforesaid.sim.fleet.plan import Plan
-from aforesaid.sim.fleet.world import World
+from aforesaid.fleet.kernel import run
+from aforesaid.fleet.layout import BUFFERED, COUNTED, EVENTS, EVICTED, EXPECTED, S_CONTROL, STATUS
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.world import World
 from aforesaid.sim.paper import Paper
 from differential.reference import Reference
 

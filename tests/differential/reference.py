@@ -15,8 +15,8 @@ from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, We
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.spray import Spray
-from aforesaid.sim.fleet.layout import CRASH, ENTER, SAY, SETTLE
-from aforesaid.sim.fleet.plan import Plan
+from aforesaid.fleet.layout import CRASH, ENTER, SAY, SETTLE
+from aforesaid.fleet.plan import Plan
 
 
 def name(number: int) -> str:

@@ -15,10 +15,10 @@ from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT
 from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
-from aforesaid.sim.fleet.compiled import SOURCES
-from aforesaid.sim.fleet.fleet import _run
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
+from aforesaid.fleet.compiled import SOURCES
+from aforesaid.fleet.fleet import _run
+from aforesaid.fleet.layout import (
     BUFFERED,
     DELIVERED,
     EVICTED,
@@ -30,7 +30,7 @@ from aforesaid.sim.fleet.layout import (
     SAY,
     TIME,
 )
-from aforesaid.sim.fleet.world import EVENTS_MAX, World
+from aforesaid.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink
 from differential.compared import small
@@ -256,7 +256,7 @@ def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
     package = Path(aforesaid.__file__).parent
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from aforesaid.sim.fleet import compiled, kernel\n"
+        "from aforesaid.fleet import compiled, kernel\n"
         "print(compiled.__file__ + ' ' + compiled.SOURCES + ' ' + kernel.run.stats.cache_path)"
     )
     told = []
@@ -281,7 +281,7 @@ def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
 
 def test_uncompiled_it_does_the_same() -> None:
     code = (
-        "from aforesaid.sim.fleet import *;"
+        "from aforesaid.fleet import *;"
         "o = simulate_fleet(Paper(8, 3, minutes=1.0, speak_from=0.5, speak_until=0.7, delay_ms=40.0).plan());"
         "print(o.deliveries, o.receipts, o.held, sum(o.control.values()))"
     )
@@ -300,8 +300,8 @@ def test_uncompiled_it_does_the_same() -> None:
 
 
 BROKEN = """
-import aforesaid.sim.fleet.handshake as handshake
-from aforesaid.sim.fleet import Paper, simulate_fleet
+import aforesaid.fleet.handshake as handshake
+from aforesaid.fleet import Paper, simulate_fleet
 
 sound = handshake.mark
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.sim import simulate
-from aforesaid.sim.fleet import trace_fleet
+from aforesaid.fleet import trace_fleet
 from aforesaid.sim.grid import read_grid
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace

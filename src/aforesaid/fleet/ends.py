@@ -1,7 +1,7 @@
 """The two ends of every link, and what is known of them (reference: `prc.links`)."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.layout import (
     CLOSE_TIMER,
     CLOSE_TRIES,
     CLOSING,
@@ -36,8 +36,8 @@ from aforesaid.sim.fleet.layout import (
     SAFE_OUTS,
     TRIES,
 )
-from aforesaid.sim.fleet.queues import send, stop
-from aforesaid.sim.fleet.tables import W, hot, links, processes
+from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.tables import W, hot, links, processes
 
 
 @inner

@@ -1,16 +1,16 @@
 """Frames arrive, and timers go off."""
 
-from aforesaid.sim.fleet.closing import close_asked, close_expired, ended, kept, reset
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import notify, side_of, unref
-from aforesaid.sim.fleet.handshake import (
+from aforesaid.fleet.closing import close_asked, close_expired, ended, kept, reset
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import notify, side_of, unref
+from aforesaid.fleet.handshake import (
     acknowledged,
     buffer_arrived,
     control_arrived,
     handshake_expired,
     take,
 )
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.layout import (
     ACK,
     BUFFER,
     CLOSE,
@@ -45,11 +45,11 @@ from aforesaid.sim.fleet.layout import (
     WELCOME,
     WELCOMING,
 )
-from aforesaid.sim.fleet.membership import enter, hear_of_crash, join_expired, welcome
-from aforesaid.sim.fleet.spray import answer, answered, period_over, take_arc
-from aforesaid.sim.fleet.tables import W, fifo, hot, links, prefetch, processes, slots
-from aforesaid.sim.fleet.wiring import unwire
-from aforesaid.sim.fleet.wishes import mediated, retention_expired
+from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
+from aforesaid.fleet.spray import answer, answered, period_over, take_arc
+from aforesaid.fleet.tables import W, fifo, hot, links, prefetch, processes, slots
+from aforesaid.fleet.wiring import unwire
+from aforesaid.fleet.wishes import mediated, retention_expired
 
 LOW = (1 << 32) - 1
 

@@ -11,9 +11,9 @@ import numpy as np
 from aforesaid import __version__
 from aforesaid.core import SECOND, MessageId, Misuse
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.sim.fleet.fleet import Outcome, Progress, simulate_fleet
-from aforesaid.sim.fleet.layout import AT, CRASH, ENTER, SAY, WHAT, WHO, Int64s
-from aforesaid.sim.fleet.plan import Plan
+from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
+from aforesaid.fleet.layout import AT, CRASH, ENTER, SAY, WHAT, WHO, Int64s
+from aforesaid.fleet.plan import Plan
 from aforesaid.trace import Run, Sink, Tracer
 
 

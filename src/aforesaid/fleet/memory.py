@@ -1,8 +1,8 @@
 """Messages, and the memory that links have of them (reference: `prc.links`)."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import side_of, unref
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import side_of, unref
+from aforesaid.fleet.layout import (
     BUFFERED,
     CONTROL,
     CONTROLS,
@@ -40,9 +40,9 @@ from aforesaid.sim.fleet.layout import (
     WORDS,
     WORDS_USED,
 )
-from aforesaid.sim.fleet.queues import count_control, push, stop
-from aforesaid.sim.fleet.tables import W, events, hot, links, masks, processes, slots
-from aforesaid.sim.fleet.wiring import bit_of, column_of
+from aforesaid.fleet.queues import count_control, push, stop
+from aforesaid.fleet.tables import W, events, hot, links, masks, processes, slots
+from aforesaid.fleet.wiring import bit_of, column_of
 
 
 @inner

@@ -1,7 +1,7 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.layout import (
     ARCS_COUNT,
     BUCKET,
     BUFFERED,
@@ -37,7 +37,7 @@ from aforesaid.sim.fleet.layout import (
     TAIL,
     TIME,
 )
-from aforesaid.sim.fleet.tables import W, delays, fifo, links, processes, runs, series
+from aforesaid.fleet.tables import W, delays, fifo, links, processes, runs, series
 
 
 @inner

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet.compiled import entry, inner
-from aforesaid.sim.fleet.fleet import FleetStopped
-from aforesaid.sim.fleet.layout import DELIVERED, TARGET_SHIFT, Int32s, Int64s
-from aforesaid.sim.fleet.overlay import Overlay
+from aforesaid.fleet.compiled import entry, inner
+from aforesaid.fleet.fleet import FleetStopped
+from aforesaid.fleet.layout import DELIVERED, TARGET_SHIFT, Int32s, Int64s
+from aforesaid.fleet.overlay import Overlay
 
 CHUNK = 64
 

@@ -1,10 +1,10 @@
 """The links that the sampler wishes for, and closing what nobody needs (reference: `living`)."""
 
-from aforesaid.sim.fleet.closing import agree, close
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import bound_to, far_end, links_to, side_of
-from aforesaid.sim.fleet.handshake import open_link
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.closing import agree, close
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import bound_to, far_end, links_to, side_of
+from aforesaid.fleet.handshake import open_link
+from aforesaid.fleet.layout import (
     CLOSING,
     ENDS,
     FREE,
@@ -22,9 +22,9 @@ from aforesaid.sim.fleet.layout import (
     RETAINED_TIMEOUT,
     SPARE,
 )
-from aforesaid.sim.fleet.queues import send, stop
-from aforesaid.sim.fleet.tables import W, links, processes
-from aforesaid.sim.fleet.timers import arm
+from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.tables import W, links, processes
+from aforesaid.fleet.timers import arm
 
 
 @inner

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.layout import (
     BUCKET,
     CHANCE_1,
     CHANCE_2,
@@ -34,7 +34,7 @@ from aforesaid.sim.fleet.layout import (
     WORDS_USED,
     Tables,
 )
-from aforesaid.sim.fleet.plan import Plan
+from aforesaid.fleet.plan import Plan
 
 EVENTS_MAX = 1 << 18
 

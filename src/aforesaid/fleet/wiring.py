@@ -1,8 +1,8 @@
 """Which copies a link brings: the bits of in-links in masks, and the wire rows that forwards expand over."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import add_end, drop_end, far_end, side_of
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import add_end, drop_end, far_end, side_of
+from aforesaid.fleet.layout import (
     BIT,
     BITS,
     BUFFERED,
@@ -41,8 +41,8 @@ from aforesaid.sim.fleet.layout import (
     WORDS_MAX,
     WORDS_USED,
 )
-from aforesaid.sim.fleet.queues import stop
-from aforesaid.sim.fleet.tables import W, hot, links, masks, prefetch, processes, slots, wires
+from aforesaid.fleet.queues import stop
+from aforesaid.fleet.tables import W, hot, links, masks, prefetch, processes, slots, wires
 
 AHEAD = 12
 """How many places of a log ahead a mask is fetched."""

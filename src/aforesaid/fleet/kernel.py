@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from aforesaid.sim.fleet.arrivals import arrive, expire, take_controls
-from aforesaid.sim.fleet.compiled import entry, inner
-from aforesaid.sim.fleet.ends import alone
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.arrivals import arrive, expire, take_controls
+from aforesaid.fleet.compiled import entry, inner
+from aforesaid.fleet.ends import alone
+from aforesaid.fleet.layout import (
     AT,
     CRASH,
     DUE,
@@ -41,14 +41,14 @@ from aforesaid.sim.fleet.layout import (
     WHO,
     WHOM,
 )
-from aforesaid.sim.fleet.membership import begin_again, crash, join
-from aforesaid.sim.fleet.memory import new, new_message
-from aforesaid.sim.fleet.notices import heed
-from aforesaid.sim.fleet.queues import advance, close_run, stop
-from aforesaid.sim.fleet.spray import arm_first
-from aforesaid.sim.fleet.spreading import MARGIN, spread, spread_flood
-from aforesaid.sim.fleet.tables import W, events, fifo, masks, processes, runs, schedule, slots
-from aforesaid.sim.fleet.timers import first_due, take_timer
+from aforesaid.fleet.membership import begin_again, crash, join
+from aforesaid.fleet.memory import new, new_message
+from aforesaid.fleet.notices import heed
+from aforesaid.fleet.queues import advance, close_run, stop
+from aforesaid.fleet.spray import arm_first
+from aforesaid.fleet.spreading import MARGIN, spread, spread_flood
+from aforesaid.fleet.tables import W, events, fifo, masks, processes, runs, schedule, slots
+from aforesaid.fleet.timers import first_due, take_timer
 
 
 @inner

@@ -1,9 +1,9 @@
 """Closing a link in two phases, and losing it (reference: `prc.closing`)."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import complete, far_end, known, last, notify, part, refuse, side_of
-from aforesaid.sim.fleet.handshake import abandon, again
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import complete, far_end, known, last, notify, part, refuse, side_of
+from aforesaid.fleet.handshake import abandon, again
+from aforesaid.fleet.layout import (
     BUFFERING,
     CLOSE,
     CLOSE_TIMEOUT,
@@ -25,10 +25,10 @@ from aforesaid.sim.fleet.layout import (
     SAFE,
     TRIES_MAX,
 )
-from aforesaid.sim.fleet.queues import send
-from aforesaid.sim.fleet.tables import W, links, processes
-from aforesaid.sim.fleet.timers import arm
-from aforesaid.sim.fleet.wiring import drop, drop_in, drop_out
+from aforesaid.fleet.queues import send
+from aforesaid.fleet.tables import W, links, processes
+from aforesaid.fleet.timers import arm
+from aforesaid.fleet.wiring import drop, drop_in, drop_out
 
 
 @inner

@@ -1,8 +1,8 @@
 """Copies arrive: the hot loop."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import far_end, side_of
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import far_end, side_of
+from aforesaid.fleet.layout import (
     BUFFERED,
     CONTROLS,
     DELIVERED,
@@ -32,10 +32,10 @@ from aforesaid.sim.fleet.layout import (
     WIRED,
     WORDS,
 )
-from aforesaid.sim.fleet.memory import new, record
-from aforesaid.sim.fleet.queues import stop
-from aforesaid.sim.fleet.tables import W, events, fifo, hot, links, masks, prefetch, processes, slots, wires
-from aforesaid.sim.fleet.wiring import bit_of, column_of
+from aforesaid.fleet.memory import new, record
+from aforesaid.fleet.queues import stop
+from aforesaid.fleet.tables import W, events, fifo, hot, links, masks, prefetch, processes, slots, wires
+from aforesaid.fleet.wiring import bit_of, column_of
 
 LOW_PROCESS = (1 << PROCESS_BITS) - 1
 AHEAD = 6

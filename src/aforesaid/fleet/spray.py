@@ -1,8 +1,8 @@
 """Spray, the peer sampling (reference: `spray`)."""
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import links_to
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import links_to
+from aforesaid.fleet.layout import (
     ANSWER,
     ARCS_COUNT,
     ARCS_MAX,
@@ -24,10 +24,10 @@ from aforesaid.sim.fleet.layout import (
     SETTLED,
     URN,
 )
-from aforesaid.sim.fleet.queues import choose, send
-from aforesaid.sim.fleet.tables import W, processes
-from aforesaid.sim.fleet.timers import arm
-from aforesaid.sim.fleet.wishes import append, place_of, remove, unwanted, wanted
+from aforesaid.fleet.queues import choose, send
+from aforesaid.fleet.tables import W, processes
+from aforesaid.fleet.timers import arm
+from aforesaid.fleet.wishes import append, place_of, remove, unwanted, wanted
 
 
 @inner

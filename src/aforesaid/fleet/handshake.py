@@ -4,8 +4,8 @@ The control messages α, β, π and ρ travel over safe links; then come Bβ on 
 on the reverse link, and Ack.
 """
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import (
     add_end,
     complete,
     far_end,
@@ -18,7 +18,7 @@ from aforesaid.sim.fleet.ends import (
     safe_to,
     side_of,
 )
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.layout import (
     ACK,
     ALPHA,
     ASKED,
@@ -70,11 +70,11 @@ from aforesaid.sim.fleet.layout import (
     TRIES,
     TRIES_MAX,
 )
-from aforesaid.sim.fleet.memory import new, new_message
-from aforesaid.sim.fleet.queues import send, stop
-from aforesaid.sim.fleet.tables import W, hot, links, masks, processes, slots
-from aforesaid.sim.fleet.timers import arm
-from aforesaid.sim.fleet.wiring import add_wire, bit_of, column_of, drop, open_in
+from aforesaid.fleet.memory import new, new_message
+from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.tables import W, hot, links, masks, processes, slots
+from aforesaid.fleet.timers import arm
+from aforesaid.fleet.wiring import add_wire, bit_of, column_of, drop, open_in
 
 
 @inner

@@ -15,8 +15,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from aforesaid.sim.fleet.compiled import JIT_DISABLED
-from aforesaid.sim.fleet.layout import Int32s, Int64s, Tables
+from aforesaid.fleet.compiled import JIT_DISABLED
+from aforesaid.fleet.layout import Int32s, Int64s, Tables
 
 arrays: Any = arrayobj
 llvm: Any = cgutils

@@ -5,8 +5,8 @@ the few others stand in a heap. A timer is never taken out before its time: whoe
 number whether it still holds.
 """
 
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.layout import (
     DUE,
     HEAP,
     HEAP_COUNT,
@@ -26,8 +26,8 @@ from aforesaid.sim.fleet.layout import (
     WHEN,
     Int64s,
 )
-from aforesaid.sim.fleet.queues import stop
-from aforesaid.sim.fleet.tables import W, heap, lanes
+from aforesaid.fleet.queues import stop
+from aforesaid.fleet.tables import W, heap, lanes
 
 
 @inner

@@ -1,9 +1,9 @@
 """Processes that enter, crash, hear of crashes and begin again."""
 
-from aforesaid.sim.fleet.closing import lose
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import far_end, known, new_link, notify, part, precedes, refuse, side_of, unref
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.closing import lose
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import far_end, known, new_link, notify, part, precedes, refuse, side_of, unref
+from aforesaid.fleet.layout import (
     ACK,
     ARCS_COUNT,
     CONFIRMED,
@@ -45,13 +45,13 @@ from aforesaid.sim.fleet.layout import (
     WELCOMING,
     WORDS,
 )
-from aforesaid.sim.fleet.memory import record
-from aforesaid.sim.fleet.queues import choose, send
-from aforesaid.sim.fleet.spray import arcs_of_dead
-from aforesaid.sim.fleet.tables import W, hot, links, masks, processes
-from aforesaid.sim.fleet.timers import arm
-from aforesaid.sim.fleet.wiring import add_wire, drop, establish
-from aforesaid.sim.fleet.wishes import forget_mediator, mediated
+from aforesaid.fleet.memory import record
+from aforesaid.fleet.queues import choose, send
+from aforesaid.fleet.spray import arcs_of_dead
+from aforesaid.fleet.tables import W, hot, links, masks, processes
+from aforesaid.fleet.timers import arm
+from aforesaid.fleet.wiring import add_wire, drop, establish
+from aforesaid.fleet.wishes import forget_mediator, mediated
 
 
 @inner

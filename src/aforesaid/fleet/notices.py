@@ -1,9 +1,9 @@
 """What became of links, told to the sampler (reference: `living`)."""
 
-from aforesaid.sim.fleet.closing import ask_close
-from aforesaid.sim.fleet.compiled import inner
-from aforesaid.sim.fleet.ends import bound_to, far_end, linked, links_to, unref
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.closing import ask_close
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import bound_to, far_end, linked, links_to, unref
+from aforesaid.fleet.layout import (
     ENDS,
     N_ASKED,
     N_DOWN,
@@ -19,9 +19,9 @@ from aforesaid.sim.fleet.layout import (
     OPENER,
     OTHER,
 )
-from aforesaid.sim.fleet.spray import arc_down, arm_first, take_arc, welcomed
-from aforesaid.sim.fleet.tables import W, links, processes
-from aforesaid.sim.fleet.wishes import asked, forget_mediator, mediated, open_wanted, wants
+from aforesaid.fleet.spray import arc_down, arm_first, take_arc, welcomed
+from aforesaid.fleet.tables import W, links, processes
+from aforesaid.fleet.wishes import asked, forget_mediator, mediated, open_wanted, wants
 
 
 @inner

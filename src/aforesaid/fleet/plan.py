@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.layout import (
     AT,
     CRASH,
     ENTER,

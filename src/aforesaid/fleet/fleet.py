@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from aforesaid.core import Misuse
 from aforesaid.sim.connected import strongly_connected
-from aforesaid.sim.fleet.compiled import compiled_once
-from aforesaid.sim.fleet.kernel import run
-from aforesaid.sim.fleet.layout import (
+from aforesaid.fleet.compiled import compiled_once
+from aforesaid.fleet.kernel import run
+from aforesaid.fleet.layout import (
     BITS,
     BUFFERED,
     COUNTED,
@@ -62,8 +62,8 @@ from aforesaid.sim.fleet.layout import (
     WORDS_MAX,
     Int64s,
 )
-from aforesaid.sim.fleet.plan import Plan
-from aforesaid.sim.fleet.world import World
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.world import World
 
 SLICES = 200
 """How often a run comes back to tell of its progress."""
