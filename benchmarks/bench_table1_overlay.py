@@ -5,8 +5,8 @@ The same table as `aforesaid reproduce table1`, to the screen alone.
 
 from time import perf_counter
 
-from aforesaid.reproduce.table1 import lines
 from aforesaid.reproduce.costs import SIZES, TERMS, measure
+from aforesaid.reproduce.table1 import lines
 
 if __name__ == "__main__":
     began = perf_counter()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.sim import Paper, read_experiment
 from aforesaid.fleet import FleetBroken
+from aforesaid.sim import Paper, read_experiment
 from aforesaid.trace.parquet import open_trace
 from commands import Run, command
 from differential.compiling import compile_once

@@ -18,18 +18,7 @@ from aforesaid.core import Misuse
 from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
 from aforesaid.fleet.compiled import SOURCES
 from aforesaid.fleet.fleet import _run
-from aforesaid.fleet.layout import (
-    BUFFERED,
-    DELIVERED,
-    EVICTED,
-    EXPECTED,
-    OPENER,
-    OUT,
-    SAFE,
-    SAFE_OUTS,
-    SAY,
-    TIME,
-)
+from aforesaid.fleet.layout import DELIVERED, Out, Step, What
 from aforesaid.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink
@@ -197,7 +186,7 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     for _ in range(2):  # A run that was stopped stays stopped.
         with pytest.raises(FleetBroken, match=rf"p{process} received message \d+ where it was not expected"):
             _run(world, plan.until, None)
-    assert world.w[TIME] < plan.until
+    assert world.w.time < plan.until
 
 
 def test_counters_are_what_the_tables_say() -> None:
@@ -210,18 +199,19 @@ def test_counters_are_what_the_tables_say() -> None:
     for moment in (600 * 10**9, 1_000 * 10**9, plan.until):
         _run(world, moment, None)
         bits = np.bitwise_count(world.masks & ~np.int64(DELIVERED)).sum()
-        assert world.w[EXPECTED] == bits
-        safe = [world.links[world.links[:, OUT + side] >= SAFE, OPENER + side] for side in (0, 1)]
+        assert world.w.expected == bits
+        out = world.links["sides"]["out"]
+        safe = [world.links[end][out[:, side] >= Out.SAFE] for side, end in enumerate(("opener", "other"))]
         outs = np.bincount(np.concatenate(safe), minlength=plan.processes)
-        assert outs.tolist() == world.processes[:, SAFE_OUTS].tolist()
-    assert world.w[EVICTED] > 0
-    assert world.w[EXPECTED] + world.w[BUFFERED] == 0
+        assert outs.tolist() == world.processes["safe_outs"].tolist()
+    assert world.w.evicted > 0
+    assert world.w.expected + world.w.buffered == 0
 
 
 def test_a_burst_of_broadcasts_does_not_overrun_the_trace() -> None:
     """More than the table of events has room for, at one moment: before any of them arrives."""
     plan = Paper(2, 1, minutes=1.0, speak_from=0.5, speak_until=0.5, delay_ms=2_500.0, traced="all").plan()
-    burst = np.tile(np.array([31 * 10**9, SAY, 0, 0], np.int64), (EVENTS_MAX + 10_000, 1))
+    burst = np.tile(np.array([(31 * 10**9, What.SAY, 0, 0)], Step.dtype), EVENTS_MAX + 10_000)
     sizes: list[int] = []
     speaking = replace(plan, schedule=np.concatenate([plan.schedule, burst]))
     outcome = simulate_fleet(speaking, events=lambda rows: sizes.append(len(rows)))
@@ -238,7 +228,8 @@ def test_limits_are_told() -> None:
         replace(Paper(10).plan(), delay=falling).validate()
     plan = Paper(10, 1, minutes=1.0, speak_from=0.5, speak_until=0.5).plan()
     enters = plan.schedule[9]
-    early = np.insert(plan.schedule, 10, [enters[0] + 1, SAY, enters[2], 0], axis=0)
+    say = np.array([(enters["at"] + 1, What.SAY, enters["who"], 0)], Step.dtype)
+    early = np.insert(plan.schedule, 10, say)
     assert simulate_fleet(replace(plan, schedule=early)).unsaid == 1
     late = replace(Paper(100, joins_per_second=0.5, **SHORT).plan(), traced=(1, 99))
     with pytest.raises(Misuse, match="p99 enters after the first broadcast"):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.overlay.link_memory import LinkMemory
 from aforesaid.fleet import FleetStopped, Overlay, flood, flood_wheel, random_overlay
 from aforesaid.fleet.layout import TARGET_SHIFT
+from aforesaid.protocols.overlay.link_memory import LinkMemory
 
 
 class Reference:

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from aforesaid.sim import simulate
 from aforesaid.fleet import trace_fleet
+from aforesaid.sim import simulate
 from aforesaid.sim.grid import read_grid
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace

@@ -3,7 +3,8 @@
 A compiled kernel (numba) for PRC-broadcast; the only package that knows numba, so import it by name.
 """
 
-from aforesaid.fleet.fleet import FleetBroken, FleetStopped, Outcome, Series, delay_at, simulate_fleet
+from aforesaid.fleet.errors import FleetBroken, FleetFull, FleetStopped
+from aforesaid.fleet.fleet import Outcome, Series, delay_at, simulate_fleet
 from aforesaid.fleet.flood import Flood, flood, flood_wheel
 from aforesaid.fleet.overlay import Overlay, random_overlay
 from aforesaid.fleet.plan import Plan
@@ -12,6 +13,7 @@ from aforesaid.sim.paper import Paper
 
 __all__ = [
     "FleetBroken",
+    "FleetFull",
     "FleetStopped",
     "Flood",
     "Outcome",

@@ -1,218 +1,190 @@
 """The two ends of every link, and what is known of them (reference: `prc.links`)."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import (
-    CLOSE_TIMER,
-    CLOSE_TRIES,
-    CLOSING,
-    CONFIRMED,
-    ENDS,
-    ENDS_MAX,
-    FIN,
-    FREE_LINK,
-    GROUPED,
-    HANDSHAKE_TIMER,
-    IN,
-    LINKS_GONE,
-    LINKS_LEFT,
-    LISTS,
-    NONE,
-    NOTICE,
-    NOTICES,
-    NUMBER,
-    OPEN,
-    OPEN_COUNT,
-    OPENED,
-    OPENER,
-    OTHER,
-    OUT,
-    PLACE,
-    PLACES,
-    REFS,
-    RESET,
-    ROUTE,
-    ROUTE_BACK,
-    SAFE,
-    SAFE_OUTS,
-    TRIES,
-)
+from aforesaid.fleet.layout import ENDS_MAX, In, Kind, Out, Side, State, Status
 from aforesaid.fleet.queues import send, stop
-from aforesaid.fleet.tables import W, hot, links, processes
+from aforesaid.fleet.tables import hot, links, processes
 
 
 @inner
-def side_of(w: W, lid: int, p: int) -> int:
-    return 0 if links(w)[lid, OPENER] == p else 1
+def side_of(w: State, lid: int, p: int) -> int:
+    return 0 if links(w)[lid].opener == p else 1
 
 
 @inner
-def far_end(w: W, lid: int, p: int) -> int:
-    return int(links(w)[lid, OTHER] if links(w)[lid, OPENER] == p else links(w)[lid, OPENER])
+def far_end(w: State, lid: int, p: int) -> int:
+    link = links(w)[lid]
+    return link.other if link.opener == p else link.opener
 
 
 @inner
-def known(w: W, lid: int, p: int) -> bool:
-    s = side_of(w, lid, p)
-    return bool(links(w)[lid, OUT + s] != NONE or links(w)[lid, IN + s] != NONE)
+def end_of(w: State, lid: int, p: int) -> Side:
+    """What the process knows of the link."""
+    return links(w)[lid].sides[side_of(w, lid, p)]
 
 
 @inner
-def complete(w: W, lid: int, p: int) -> bool:
+def known(w: State, lid: int, p: int) -> bool:
+    mine = end_of(w, lid, p)
+    return mine.out != Out.NONE or mine.into != In.NONE
+
+
+@inner
+def complete(w: State, lid: int, p: int) -> bool:
     """Every end that the process has of the link is initialised."""
-    s = side_of(w, lid, p)
-    sends = links(w)[lid, OUT + s] == NONE or links(w)[lid, OUT + s] == CONFIRMED
-    return bool(sends and (links(w)[lid, IN + s] == NONE or links(w)[lid, IN + s] == OPEN))
+    mine = end_of(w, lid, p)
+    sends = mine.out == Out.NONE or mine.out == Out.CONFIRMED
+    return sends and (mine.into == In.NONE or mine.into == In.OPEN)
 
 
 @inner
-def linked(w: W, lid: int, p: int) -> bool:
+def linked(w: State, lid: int, p: int) -> bool:
     """Whether the process counts the link among its `links()`: complete, able to send, not being closed."""
-    s = side_of(w, lid, p)
-    return links(w)[lid, OUT + s] == CONFIRMED and links(w)[lid, CLOSING + s] == 0 and complete(w, lid, p)
+    mine = end_of(w, lid, p)
+    return mine.out == Out.CONFIRMED and mine.closing == 0 and complete(w, lid, p)
 
 
 @inner
-def links_to(w: W, p: int, peer: int) -> int:
+def links_to(w: State, p: int, peer: int) -> int:
     count = 0
-    for i in range(processes(w)[p, ENDS]):
-        lid = processes(w)[p, ENDS + 1 + 2 * i]
-        if processes(w)[p, ENDS + 2 + 2 * i] == peer and linked(w, lid, p):
+    ends = processes(w)[p].ends
+    for i in range(ends.count):
+        if ends.rows[i].peer == peer and linked(w, ends.rows[i].link, p):
             count += 1
     return count
 
 
 @inner
-def safe_to(w: W, p: int, peer: int) -> int:
+def safe_to(w: State, p: int, peer: int) -> int:
     """The oldest link on which what is sent to the peer arrives after all that precedes it; -1: none."""
-    for i in range(processes(w)[p, ENDS]):
-        lid = processes(w)[p, ENDS + 1 + 2 * i]
-        if processes(w)[p, ENDS + 2 + 2 * i] == peer and links(w)[lid, OUT + side_of(w, lid, p)] >= SAFE:
-            return int(lid)
+    ends = processes(w)[p].ends
+    for i in range(ends.count):
+        if ends.rows[i].peer == peer and end_of(w, ends.rows[i].link, p).out >= Out.SAFE:
+            return ends.rows[i].link
     return -1
 
 
 @inner
-def bound_to(w: W, p: int, peer: int) -> bool:
+def bound_to(w: State, p: int, peer: int) -> bool:
     """True if there is a link to the peer, or one being opened, that is not being closed."""
-    for i in range(processes(w)[p, ENDS]):
-        lid = processes(w)[p, ENDS + 1 + 2 * i]
-        if processes(w)[p, ENDS + 2 + 2 * i] == peer and links(w)[lid, CLOSING + side_of(w, lid, p)] == 0:
+    ends = processes(w)[p].ends
+    for i in range(ends.count):
+        if ends.rows[i].peer == peer and end_of(w, ends.rows[i].link, p).closing == 0:
             return True
     return False
 
 
 @inner
-def precedes(w: W, lid: int, later: int) -> bool:
-    same = links(w)[lid, OPENER] == links(w)[later, OPENER]
-    return bool(same and links(w)[lid, NUMBER] < links(w)[later, NUMBER])
+def precedes(w: State, lid: int, later: int) -> bool:
+    one, other = links(w)[lid], links(w)[later]
+    return one.opener == other.opener and one.number < other.number
 
 
 @inner
-def new_link(w: W, p: int, peer: int) -> int:
+def new_link(w: State, p: int, peer: int) -> int:
     """A link instance with a name of its own."""
-    processes(w)[p, OPENED] += 1
-    if w[LINKS_LEFT] == 0:
-        stop(w, LINKS_GONE, p, peer)
+    processes(w)[p].opened += 1
+    if w.links_left == 0:
+        stop(w, Status.LINKS_GONE, p, peer)
         return 0
-    w[LINKS_LEFT] -= 1
-    lid = w[FREE_LINK]
-    w[FREE_LINK] = lid + 1 + links(w)[lid, OTHER]
-    links(w)[lid] = 0
-    links(w)[lid, OPENER], links(w)[lid, OTHER], links(w)[lid, NUMBER] = p, peer, processes(w)[p, OPENED]
-    links(w)[lid, ROUTE], links(w)[lid, ROUTE_BACK], links(w)[lid, TRIES] = -1, -1, 1
-    return int(lid)
+    w.links_left -= 1
+    lid = w.free_link
+    link = links(w)[lid]
+    w.free_link = lid + 1 + link.other
+    links(w)[lid] = w.blank
+    link.opener, link.other, link.number = p, peer, processes(w)[p].opened
+    link.route, link.route_back, link.tries = -1, -1, 1
+    return lid
 
 
 @inner
-def add_end(w: W, lid: int, p: int) -> None:
-    count = processes(w)[p, ENDS]
+def add_end(w: State, lid: int, p: int) -> None:
+    ends = processes(w)[p].ends
+    count = ends.count
     if count >= ENDS_MAX:
-        stop(w, LISTS, p, count)
+        stop(w, Status.LISTS, p, count)
         return
-    processes(w)[p, ENDS + 1 + 2 * count] = lid
-    processes(w)[p, ENDS + 2 + 2 * count] = far_end(w, lid, p)
-    processes(w)[p, ENDS] = count + 1
-    w[PLACES] += 1
-    links(w)[lid, PLACE + side_of(w, lid, p)] = w[PLACES]
+    ends.rows[count].link, ends.rows[count].peer = lid, far_end(w, lid, p)
+    ends.count = count + 1
+    w.places += 1
+    end_of(w, lid, p).place = w.places
 
 
 @inner
-def free_if_idle(w: W, lid: int) -> None:
+def free_if_idle(w: State, lid: int) -> None:
     """A link that neither end knows, and nothing under way names, is no more."""
-    idle = links(w)[lid, OUT] == NONE and links(w)[lid, OUT + 1] == NONE
-    idle = idle and links(w)[lid, IN] == NONE and links(w)[lid, IN + 1] == NONE
-    if idle and links(w)[lid, REFS] == 0 and links(w)[lid, NUMBER] > 0:
+    link = links(w)[lid]
+    one, other = link.sides[0], link.sides[1]
+    idle = one.out == Out.NONE and other.out == Out.NONE and one.into == In.NONE and other.into == In.NONE
+    if idle and link.refs == 0 and link.number > 0:
         # Counted from the row that follows: rows never used are zero, and need not be touched to be chained.
-        links(w)[lid, NUMBER], links(w)[lid, OTHER] = 0, w[FREE_LINK] - lid - 1
-        w[FREE_LINK] = lid
-        w[LINKS_LEFT] += 1
+        link.number, link.other = 0, w.free_link - lid - 1
+        w.free_link = lid
+        w.links_left += 1
 
 
 @inner
-def unref(w: W, lid: int) -> None:
+def unref(w: State, lid: int) -> None:
     if lid >= 0:
-        links(w)[lid, REFS] -= 1
+        links(w)[lid].refs -= 1
         free_if_idle(w, lid)
 
 
 @inner
-def drop_end(w: W, lid: int, p: int) -> None:
+def drop_end(w: State, lid: int, p: int) -> None:
     """Forget the link at p if nothing is left of it there."""
-    s = side_of(w, lid, p)
-    if links(w)[lid, OUT + s] != NONE or links(w)[lid, IN + s] != NONE:
+    mine, ends = end_of(w, lid, p), processes(w)[p].ends
+    if mine.out != Out.NONE or mine.into != In.NONE:
         return
-    count = processes(w)[p, ENDS]
-    for i in range(count):
-        if processes(w)[p, ENDS + 1 + 2 * i] == lid:
-            for column in range(ENDS + 1 + 2 * i, ENDS - 1 + 2 * count):
-                processes(w)[p, column] = processes(w)[p, column + 2]
-            processes(w)[p, ENDS] = count - 1
+    for i in range(ends.count):
+        if ends.rows[i].link == lid:
+            ends.count -= 1
+            for place in range(i, ends.count):
+                ends.rows[place] = ends.rows[place + 1]
             break
-    links(w)[lid, CLOSING + s], links(w)[lid, CLOSE_TRIES + s] = 0, 0
-    links(w)[lid, HANDSHAKE_TIMER + s], links(w)[lid, CLOSE_TIMER + s] = 0, 0
+    mine.closing, mine.close_tries, mine.handshake_timer, mine.close_timer = 0, 0, 0, 0
     free_if_idle(w, lid)
 
 
 @inner
-def last(w: W, lid: int, p: int) -> bool:
+def last(w: State, lid: int, p: int) -> bool:
     """True if the process needs the link: without it, it would send to nobody, or hear nobody."""
-    s = side_of(w, lid, p)
-    lacks_out, lacks_in = links(w)[lid, OUT + s] != NONE, links(w)[lid, IN + s] != NONE
-    for i in range(processes(w)[p, ENDS]):
-        other = processes(w)[p, ENDS + 1 + 2 * i]
-        s = side_of(w, other, p)
-        if other != lid and links(w)[other, CLOSING + s] == 0:
-            lacks_out = lacks_out and links(w)[other, OUT + s] != CONFIRMED
-            lacks_in = lacks_in and links(w)[other, IN + s] != OPEN
+    mine, ends = end_of(w, lid, p), processes(w)[p].ends
+    lacks_out, lacks_in = mine.out != Out.NONE, mine.into != In.NONE
+    for i in range(ends.count):
+        other = end_of(w, ends.rows[i].link, p)
+        if ends.rows[i].link != lid and other.closing == 0:
+            lacks_out = lacks_out and other.out != Out.CONFIRMED
+            lacks_in = lacks_in and other.into != In.OPEN
         if not (lacks_out or lacks_in):
             return False
-    return bool(lacks_out or lacks_in)
+    return lacks_out or lacks_in
 
 
 @inner
-def alone(w: W, p: int) -> bool:
+def alone(w: State, p: int) -> bool:
     """True if the process had links and has lost its last safe out-link or open in-link."""
-    linked_both_ways = hot(w)[p, OPEN_COUNT] > 0 and processes(w)[p, SAFE_OUTS] > 0
-    return bool(processes(w)[p, GROUPED]) and not linked_both_ways
+    linked_both_ways = hot(w)[p].open_count > 0 and processes(w)[p].safe_outs > 0
+    return bool(processes(w)[p].grouped) and not linked_both_ways
 
 
 @inner
-def notify(w: W, kind: int, what: int) -> None:
-    count = w[NOTICES]
-    w[NOTICE + 2 * count], w[NOTICE + 1 + 2 * count] = kind, what
-    w[NOTICES] = count + 1
+def notify(w: State, news: int, what: int) -> None:
+    count = w.notice_count
+    w.notices[count].news, w.notices[count].what = news, what
+    w.notice_count = count + 1
 
 
 @inner
-def refuse(w: W, p: int, source: int, lid: int) -> None:
+def refuse(w: State, p: int, source: int, lid: int) -> None:
     """Answer a frame of a link that is not here, or not in the state for it."""
-    send(w, RESET, p, source, -1, lid, 0, 0)
+    send(w, Kind.RESET, p, source, -1, lid, 0, 0)
 
 
 @inner
-def part(w: W, p: int, lid: int) -> None:
+def part(w: State, p: int, lid: int) -> None:
     """Tell the other end that we have done with a link: after frames of ours, in their order, by Fin."""
-    if links(w)[lid, OUT + side_of(w, lid, p)] >= SAFE:
-        send(w, FIN, p, far_end(w, lid, p), lid, -1, 0, 0)
+    if end_of(w, lid, p).out >= Out.SAFE:
+        send(w, Kind.FIN, p, far_end(w, lid, p), lid, -1, 0, 0)
     else:
-        send(w, RESET, p, far_end(w, lid, p), -1, lid, 0, 0)
+        send(w, Kind.RESET, p, far_end(w, lid, p), -1, lid, 0, 0)

@@ -1,24 +1,25 @@
-"""The state of a fleet: a few plain arrays, so that one compiled kernel may run over all of it.
+"""The state of a fleet: a few tables of records, so that one compiled kernel may run over all of it.
 
-Numbers stand for names: a process is its row, a link instance its row in `link`, a message its *serial*, and
+Every record is declared here, once, by the names of its fields; kernels read fields by these names, and mypy
+knows them. Three tables are no records, because the hot loop goes over them by computed places: `masks`,
+`wires` and `logs` are plain arrays, and what stands where in them is told at `Tables`.
+
+Numbers stand for names: a process is its row, a link instance its row in `links`, a message its *serial*, and
 serial mod S is its *slot*. What the reference protocol keeps per message and link is one bit here:
-`mask[slot, process]`, bit j = the copy from in-link j is still expected. (A process with more in-links than a
-word has bits goes on N columns further.) The mask of a message that the
-process has not delivered is 0, so a copy that is neither expected nor the first is seen at once.
+`masks[slot, process]`, bit j = the copy from in-link j is still expected. (A process with more in-links than
+a word has bits goes on N columns further.) The mask of a message that the process has not delivered is 0, so
+a copy that is neither expected nor the first is seen at once.
 
 Everything sent takes the time d(t), and t + d(t) grows: so one FIFO holds all that is under way. A *forward*
-(process, message) stands for its copies on all links and is expanded when it arrives, over the `wire` row of
+(process, message) stands for its copies on all links and is expanded when it arrives, over the `wires` row of
 its sender. That row changes when the first or last frame of a link *arrives*, so it is what the sender's safe
 links were when it sent. Handshake buffers are intervals of the process's delivery log.
 """
 
-from enum import IntEnum
+from enum import IntEnum, auto
+from typing import Annotated, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
+from aforesaid.fleet.records import Int64s, Record, Rows
 
 DELIVERED = 1 << 62
 """In a mask: this process has delivered the message."""
@@ -32,134 +33,441 @@ PROCESS_BITS = 26
 TARGET_SHIFT = 6
 """An entry of a wire row is column << TARGET_SHIFT | bit: where masks have the in-link's bit."""
 
-# hot[process]: what a first receipt needs, one cache line.
-OPEN_COUNT, NOTING, LOGGED, WORDS, OPEN_MASK = range(5)
-"""Open in-links; ends that note deliveries; deliveries so far, floods included; words in use of its masks;
-and from there on the bits of open in-links, word by word."""
-HOT = OPEN_MASK + WORDS_MAX
-
 WIRE = 1 + BITS * WORDS_MAX
-"""Columns of a wire row: one entry for each link a process may send on, and their number."""
+"""Columns of a wire row: one entry for each link a process may send on, behind their number."""
 
-# Lists in a row of `process` hold their length first.
-ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
-
-(UP, INSIDE, GROUPED, OPENED, CHANCE_1, CHANCE_2, INCARNATION, TRACED) = range(8)
-(PENDING, EXCHANGE, BEGUN, JOINING, SETTLED, SAFE_OUTS, CLEAN) = range(8, 15)
-"""SAFE_OUTS: on how many links it sends. CLEAN: nothing that stands before this place of the delivery log is
-still expected."""
-ENDS = 15
-"""Links with an end here, oldest first, and where each leads to."""
-FREE = ENDS + 1 + 2 * ENDS_MAX
-"""Arcs (peer, age) that this process may give away."""
-LENT = FREE + 1 + 2 * ARCS_MAX
-MEDIATORS = LENT + 1 + 2 * LENT_MAX
-"""(peer, who can mediate the link to it)"""
-RETAINED = MEDIATORS + 1 + 2 * NAMES_MAX
-"""(partner, peer given to it, number of the timer)"""
-PUT_OFF = RETAINED + 1 + 3 * NAMES_MAX
-OFFER = PUT_OFF + 1 + NAMES_MAX
-"""What this process offers in the exchange that it has begun: a number, a length, arcs."""
-ANSWER = OFFER + 2 + 2 * LENT_MAX
-"""What it is given for it."""
-WIRED = ANSWER + 2 + 2 * LENT_MAX
-"""The links of the entries of its wire row, in the same places."""
-LOG = WIRED + WIRE
-"""From here to the end of the row: a ring of the serials it delivered."""
-
-# link[l]; columns from OUT on come in pairs, one for each end: the opener's, the other's.
-(OPENER, OTHER, NUMBER, ROUTE, ROUTE_BACK, TRIES, REFS) = range(7)
-(OUT, IN, BIT, LOG_OUT, LOG_FIRST, LOG_SECOND) = range(7, 19, 2)
-(CLOSING, CLOSE_TRIES, HANDSHAKE_TIMER, CLOSE_TIMER, WELCOMING, PLACE) = range(19, 31, 2)
-LINK = 31
-
-NONE = 0
-ASKED, BUFFERING, SAFE, CONFIRMED = 1, 2, 3, 4
-FIRST, SECOND, MIRRORED, OPEN = 1, 2, 3, 4
+LOG_PADDING = 8
+"""Columns of a log row that nobody uses. Without them, all logs would want the same lines of the cache."""
 
 FRAME = 4
 """Words of a frame in the FIFO: -1 - kind; source, target; the link it travels on, the link it is about; and
 two numbers that its kind needs. Two numbers to a word, the latter two pairs plus 1."""
 
-ALPHA, BETA, PI, RHO, JOIN, WELCOME, INTRODUCE, REQUEST, REPLY, SPARE, FLOOD, KINDS_COUNTED = range(12)
-BUFFER, ACK, CLOSE, KEEP, FIN, RESET = range(12, 18)
-COUNTED = ("α", "β", "π", "ρ", "Join", "Welcome", "Introduce", "Request", "Reply", "Spare", "Flood")
-"""The kinds of control messages that count, in the order of their numbers."""
-
-# heap[i]: a timer: when, its number, what for, and two arguments.
-WHEN, ORDER, TIMER, TIMER_A, TIMER_B, HEAP = range(6)
 LANES = 4
 NEVER = 1 << 62
-(PERIOD_TIMER, HANDSHAKE_TIMEOUT, CLOSE_TIMEOUT, RETAINED_TIMEOUT, JOIN_TIMEOUT, PEER_DOWN) = range(6)
 
-# slot[s]
-SERIAL, LIVE, HAD, OWED, SAID, FLOOD_KIND, FLOOD_LINK, MARK, SLOT = range(9)
-"""LIVE: expected copies and forwards under way. HAD: deliveries; OWED: how many were inside when it was said.
-SAID: its number among the broadcasts, -1 for a flood. MARK: see `handshake.mark`."""
-
-# schedule[i]
-AT, WHAT, WHO, WHOM, SCHEDULE = range(5)
-SAY, ENTER, SETTLE, CRASH = range(4)
-
-# series[bucket]
-(S_EXPECTED, S_BUFFERED, S_INSIDE, S_LINKS, S_ARCS) = range(5)
-"""Integrals over the bucket's time."""
-S_DELIVERIES, S_RECEIPTS = range(5, 7)
-S_CONTROL = 7
-"""Sends, one column for each counted kind."""
-SERIES = S_CONTROL + KINDS_COUNTED
-
-# w[...]: the scalars, behind what is said of the tables.
-_ = 3 * 14
-(TIME, STATUS, STATUS_A, STATUS_B, SERIALS, OLDEST, HEAD, TAIL, CLOSED) = range(_, _ + 9)
-(RUN_HEAD, RUN_TAIL, FREE_LINK, MARKS, HEAP_COUNT, TIMERS, PLANNED) = range(_ + 9, _ + 16)
-(EXPECTED, BUFFERED, INSIDE_COUNT, LINKS_COUNT, ARCS_COUNT, RECEIPTS, SPOKEN) = range(_ + 16, _ + 23)
-(LINKS_LEFT, NOTICES, CONTROLS, WORDS_USED, EVENTS, DELAY_AT, PLACES) = range(_ + 23, _ + 30)
-(PERIOD, PATIENCE, TRIES_MAX, DETECTOR, BUCKET, EVICTED) = range(_ + 30, _ + 36)
-(DELIVERIES, RECEIPTS_TOLD, DELIVERIES_TOLD, TRACING, FLOODING, MISSED, DUE, UNSAID) = range(_ + 36, _ + 44)
-LANE_WAIT, LANE_HEAD, LANE_TAIL = _ + 44, _ + 44 + LANES, _ + 44 + 2 * LANES
-TAKEN = _ + 44 + 3 * LANES
-"""A row of the heap: the timer that has gone off."""
-NOTICE = TAKEN + HEAP
-"""Scratch, for one step of one process: what became of links, as pairs (kind, link or process);"""
-CONTROL = NOTICE + 512
-"""slots of flooded control messages for the process;"""
-NEIGHBOURS = CONTROL + 64
-"""links or neighbours, counted first;"""
-INTRODUCED = NEIGHBOURS + WIRE
-URN = INTRODUCED + ARCS_MAX
-"""arcs it may give;"""
-GIVEN = URN + 2 * ARCS_MAX
-"""arcs it gives."""
-SCALARS = GIVEN + 2 * ARCS_MAX
-
-(FINE, DUPLICATE, SLOTS, DEGREE, QUEUE, LINKS_GONE, LISTS, TRACE_FULL, LOG_SHORT) = range(9)
-"""Why a run stopped."""
-
-# What became of a link.
-N_UP, N_DOWN, N_DOWN_AGREED, N_FAILED, N_ASKED, N_MEDIATED, N_JOINED, N_WELCOMED = range(8)
+ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
 
 
-class Tables(IntEnum):
-    """The tables, in the order in which the head of `w` has their addresses, rows and columns."""
+class Out(IntEnum):
+    """How far a process is with its sending on a link."""
 
-    hot = 0
-    masks = 1
+    NONE = 0
+    ASKED = 1
+    BUFFERING = 2
+    SAFE = 3
+    CONFIRMED = 4
+
+
+class In(IntEnum):
+    """How far a process is with its receiving on a link."""
+
+    NONE = 0
+    FIRST = 1
+    SECOND = 2
+    MIRRORED = 3
+    OPEN = 4
+
+
+class Kind(IntEnum):
+    """Kinds of frames: first the control messages that count, by these names; then the others."""
+
+    ALPHA = 0
+    BETA = 1
+    PI = 2
+    RHO = 3
+    JOIN = 4
+    WELCOME = 5
+    INTRODUCE = 6
+    REQUEST = 7
+    REPLY = 8
+    SPARE = 9
+    FLOOD = 10
+    BUFFER = 11
+    ACK = 12
+    CLOSE = 13
+    KEEP = 14
+    FIN = 15
+    RESET = 16
+
+
+COUNTED = ("α", "β", "π", "ρ", "Join", "Welcome", "Introduce", "Request", "Reply", "Spare", "Flood")
+KINDS_COUNTED = len(COUNTED)
+
+
+class Due(IntEnum):
+    """What a timer is for."""
+
+    PERIOD = auto()
+    HANDSHAKE = auto()
+    CLOSE = auto()
+    RETAINED = auto()
+    JOIN = auto()
+    PEER_DOWN = auto()
+
+
+class What(IntEnum):
+    """What is planned."""
+
+    SAY = 0
+    ENTER = 1
+    SETTLE = 2
+    CRASH = 3
+
+
+class News(IntEnum):
+    """What became of a link."""
+
+    UP = auto()
+    DOWN = auto()
+    DOWN_AGREED = auto()
+    FAILED = auto()
+    ASKED = auto()
+    MEDIATED = auto()
+    JOINED = auto()
+    WELCOMED = auto()
+
+
+class Status(IntEnum):
+    """Why a run stopped."""
+
+    FINE = 0
+    DUPLICATE = 1
+    SLOTS = 2
+    DEGREE = 3
+    QUEUE = 4
+    LINKS_GONE = 5
+    LISTS = 6
+    TRACE_FULL = 7
+    LOG_SHORT = 8
+
+
+class Hot(Record):
+    """What a first receipt needs of a process, one cache line."""
+
+    open_count: int
+    """Open in-links."""
+    noting: int
+    """Ends that note deliveries."""
+    logged: int
+    """Deliveries so far, floods included."""
+    words: int
+    """Words in use of its masks."""
+    open_mask: Annotated[Int64s, WORDS_MAX]
+    """The bits of open in-links, word by word."""
+
+
+class End(Record):
+    """A link with an end at a process, and where it leads to."""
+
+    link: int
+    peer: int
+
+
+class Ends(Record):
+    count: int
+    rows: Annotated[Rows[End], ENDS_MAX]
+
+
+class Arc(Record):
+    peer: int
+    age: int
+
+
+class Arcs(Record):
+    count: int
+    rows: Annotated[Rows[Arc], ARCS_MAX]
+
+
+class Lent(Record):
+    count: int
+    rows: Annotated[Rows[Arc], LENT_MAX]
+
+
+class Sample(Record):
+    """What is offered in an exchange, or given for it."""
+
+    exchange: int
+    count: int
+    rows: Annotated[Rows[Arc], LENT_MAX]
+
+
+class Mediator(Record):
+    """Who can mediate the link to a peer."""
+
+    peer: int
+    mediator: int
+
+
+class Mediators(Record):
+    count: int
+    rows: Annotated[Rows[Mediator], NAMES_MAX]
+
+
+class Retained(Record):
+    """A peer that was given to a partner, and the number of the timer."""
+
+    partner: int
+    peer: int
+    timer: int
+
+
+class Retentions(Record):
+    count: int
+    rows: Annotated[Rows[Retained], NAMES_MAX]
+
+
+class Name(Record):
+    peer: int
+
+
+class Names(Record):
+    count: int
+    rows: Annotated[Rows[Name], NAMES_MAX]
+
+
+Listed = TypeVar("Listed", Arcs, Lent, Mediators, Retentions, Names)
+AnyArcs = TypeVar("AnyArcs", Arcs, Lent)
+
+
+class Process(Record):
+    up: int
+    inside: int
+    grouped: int
+    opened: int
+    chance: Annotated[Int64s, 2]
+    incarnation: int
+    traced: int
+    pending: int
+    exchange: int
+    begun: int
+    joining: int
+    settled: int
+    safe_outs: int
+    """On how many links it sends."""
+    clean: int
+    """Nothing that stands before this place of the delivery log is still expected."""
+    ends: Ends
+    """Oldest first."""
+    free: Arcs
+    """Arcs that this process may give away."""
+    lent: Lent
+    mediators: Mediators
+    retained: Retentions
+    put_off: Names
+    offer: Sample
+    """What this process offers in the exchange that it has begun."""
+    answer: Sample
+    """What it is given for it."""
+    wired: Annotated[Int64s, WIRE]
+    """The links of the entries of its wire row, in the same places."""
+
+
+class Side(Record):
+    """One end of a link: what one of the two processes knows of it."""
+
+    out: int
+    into: int
+    bit: int
+    log_out: int
+    log_first: int
+    log_second: int
+    closing: int
+    close_tries: int
+    handshake_timer: int
+    close_timer: int
+    welcoming: int
+    place: int
+
+
+class Link(Record):
+    opener: int
+    other: int
+    number: int
+    route: int
+    route_back: int
+    tries: int
+    refs: int
+    sides: Annotated[Rows[Side], 2]
+    """The opener's, the other's."""
+
+
+class Timer(Record):
+    when: int
+    order: int
+    """Its number: of those due at the same time, the one armed first goes off first."""
+    due: int
+    first: int
+    second: int
+    """What it is for, and two arguments."""
+
+
+class Slot(Record):
+    serial: int
+    live: int
+    """Expected copies and forwards under way."""
+    had: int
+    """Deliveries."""
+    owed: int
+    """How many were inside when it was said."""
+    said: int
+    """Its number among the broadcasts, -1 for a flood."""
+    flood_kind: int
+    flood_link: int
+    mark: int
+    """See `handshake.mark`."""
+
+
+class Step(Record):
+    """What is planned."""
+
+    at: int
+    what: int
+    who: int
+    whom: int
+
+
+class Bucket(Record):
+    """Integrals over a bucket of time; deliveries, receipts and sends of each counted kind in it."""
+
+    expected: int
+    buffered: int
+    inside: int
+    links: int
+    arcs: int
+    deliveries: int
+    receipts: int
+    control: Annotated[Int64s, KINDS_COUNTED]
+
+
+class Event(Record):
+    time: int
+    process: int
+    what: int
+    """The broadcast delivered; or -1 - newcomer admitted, itself if it begins again."""
+
+
+class Delay(Record):
+    since: int
+    delay: int
+
+
+class Run(Record):
+    """All entries of the FIFO before the end arrive then."""
+
+    arrival: int
+    end: int
+
+
+class Lane(Record):
+    """Timers that all run for the same time."""
+
+    wait: int
+    head: int
+    tail: int
+
+
+class Notice(Record):
+    """What became of a link, and of which link or process."""
+
+    news: int
+    what: int
+
+
+class Table(Record):
+    """Where a table is."""
+
+    address: int
+    rows: int
+    columns: int
+
+
+class Tables(Record):
+    """The tables; a table of records has one column."""
+
+    hot: Table
+    masks: Table
     """Per slot: a word for each process; then second words, and so on."""
-    wires = 2
+    wires: Table
     """Per process: the number of entries, then the entries."""
-    processes = 3
-    links = 4
-    fifo = 5
-    heap = 6
-    slots = 7
-    series = 8
-    events = 9
-    """Rows (time, process, broadcast delivered; or -1 - newcomer admitted, itself if it begins again)."""
-    schedule = 10
-    delays = 11
-    """Rows (from when, how long)."""
-    lanes = 13
+    logs: Table
+    """Per process: a ring of the serials it delivered, with as many places as there are slots."""
+    processes: Table
+    links: Table
+    fifo: Table
+    heap: Table
+    lanes: Table
     """Rows like those of the heap, the same number for each lane."""
-    runs = 12
-    """Rows (arrival, end): all entries of the FIFO before the end arrive then."""
+    slots: Table
+    series: Table
+    events: Table
+    schedule: Table
+    delays: Table
+    runs: Table
+
+
+class State(Record):
+    """What a kernel gets: where the tables are, and the scalars."""
+
+    tables: Tables
+    time: int
+    status: int
+    status_a: int
+    status_b: int
+    serials: int
+    oldest: int
+    head: int
+    tail: int
+    closed: int
+    run_head: int
+    run_tail: int
+    free_link: int
+    marks: int
+    heap_count: int
+    timers: int
+    planned: int
+    expected: int
+    buffered: int
+    inside_count: int
+    links_count: int
+    arcs_count: int
+    receipts: int
+    spoken: int
+    links_left: int
+    notice_count: int
+    control_count: int
+    words_used: int
+    event_count: int
+    delay_at: int
+    places: int
+    period: int
+    patience: int
+    tries_max: int
+    detector: int
+    bucket: int
+    evicted: int
+    deliveries: int
+    receipts_told: int
+    deliveries_told: int
+    tracing: int
+    flooding: int
+    missed: int
+    due: int
+    unsaid: int
+    waiting: Annotated[Rows[Lane], LANES]
+    taken: Timer
+    """The timer that has gone off."""
+    blank: Link
+    """A link row as nobody has used it."""
+    # Scratch, for one step of one process.
+    notices: Annotated[Rows[Notice], 256]
+    """What became of links."""
+    controls: Annotated[Int64s, 64]
+    """Slots of flooded control messages for the process."""
+    neighbour_count: int
+    neighbours: Annotated[Int64s, WIRE]
+    introduced: Annotated[Int64s, ARCS_MAX]
+    urn: Annotated[Rows[Arc], ARCS_MAX]
+    """Arcs it may give."""
+    given: Annotated[Rows[Arc], ARCS_MAX]
+    """Arcs it gives."""

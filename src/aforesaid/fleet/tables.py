@@ -1,7 +1,7 @@
-"""The tables of a fleet, found through one array.
+"""The tables of a fleet, found through one record.
 
 Kernels call each other millions of times a second; a dozen arrays as arguments would cost more than the work,
-in run time and in compile time. So a kernel gets the array of scalars `w` alone, whose first rows say where
+in run time and in compile time. So a kernel gets one pointer, to the `State`, whose first fields say where
 each table is, and how wide.
 """
 
@@ -16,35 +16,50 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from aforesaid.fleet.compiled import JIT_DISABLED
-from aforesaid.fleet.layout import Int32s, Int64s, Tables
+from aforesaid.fleet.layout import (
+    Bucket,
+    Delay,
+    Event,
+    Hot,
+    Link,
+    Process,
+    Run,
+    Slot,
+    State,
+    Step,
+    Table,
+    Tables,
+    Timer,
+)
+from aforesaid.fleet.records import Int32s, Int64s, Record, Rows
 
 arrays: Any = arrayobj
 llvm: Any = cgutils
 
-W = Int64s
-"""The scalars, after the addresses of the tables (`layout.Tables`)."""
+LINE = 64
+"""Bytes of a cache line."""
 
 
-def _table(place: int, dtype: Any) -> Callable[[W], Any]:
-    """A function from `w` to a table, whose address, rows and columns are at that place."""
-    at, array_of = 3 * place, arrays.make_array
+def _table(name: str, of: Any, dimensions: int = 1) -> Callable[[State], Any]:
+    """A function from the state to the table of that name; `of` is a record or a type of numbers."""
+    dtype = of.dtype if issubclass(of, Record) else np.dtype(of)
+    at, array_of = _place(State, "tables") + _place(Tables, name), arrays.make_array
 
     def table(typing: Any, w: Any) -> Any:
-        result = types.Array(numba.from_dtype(np.dtype(dtype)), 2, "C")
+        result = types.Array(numba.from_dtype(dtype), dimensions, "C")
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            header = array_of(signature.args[0])(context, builder, args[0])
             address, rows, columns = (
-                _constant(builder, header.data, context.get_constant(types.intp, at + word))
-                for word in range(3)
+                _constant(context, builder, args[0], at + _place(Table, word))
+                for word in ("address", "rows", "columns")
             )
             array = array_of(result)(context, builder)
-            itemsize = context.get_constant(types.intp, np.dtype(dtype).itemsize)
+            itemsize = context.get_constant(types.intp, dtype.itemsize)
             arrays.populate_array(
                 array,
                 data=builder.inttoptr(address, array.data.type),
-                shape=[rows, columns],
-                strides=[builder.mul(columns, itemsize), itemsize],
+                shape=[rows, columns][:dimensions],
+                strides=[builder.mul(columns, itemsize), itemsize][-dimensions:],
                 itemsize=itemsize,
                 meminfo=None,
             )
@@ -52,55 +67,65 @@ def _table(place: int, dtype: Any) -> Callable[[W], Any]:
 
         return result(w), codegen
 
-    def uncompiled(w: W) -> Any:
-        address, rows, columns = (int(number) for number in w[at : at + 3])
-        buffer = (ctypes.c_char * (rows * columns * np.dtype(dtype).itemsize)).from_address(address)
-        return np.frombuffer(buffer, dtype).reshape(rows, columns)
+    def uncompiled(w: State) -> Any:
+        table: Table = getattr(w.tables, name)
+        rows, columns = int(table.rows), int(table.columns)
+        buffer = (ctypes.c_char * (rows * columns * dtype.itemsize)).from_address(int(table.address))
+        return np.frombuffer(buffer, dtype).reshape((rows, columns)[:dimensions])
 
     compiled: Any = intrinsic(table)
     return uncompiled if JIT_DISABLED else compiled
 
 
-def _constant(builder: Any, data: Any, place: Any) -> Any:
+def _place(of: type[Record], field: str) -> int:
+    """Where in a record a field begins."""
+    fields: Any = of.dtype.fields
+    return int(fields[field][1])
+
+
+def _constant(context: Any, builder: Any, record: Any, place: int) -> Any:
     """A word that no kernel changes: the compiler need not load it again after every store."""
-    value = builder.load(builder.gep(data, [place]))
+    word = builder.gep(builder.bitcast(record, llvm.voidptr_t), [context.get_constant(types.intp, place)])
+    value = builder.load(builder.bitcast(word, llvm.intp_t.as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 
 
-def _prefetch(typing: Any, table: Any, item: Any) -> Any:
-    """Fetch an item of a table, counted over its rows, into the cache: it will be needed soon."""
+def _prefetch(typing: Any, table: Any, item: Any, line: Any) -> Any:
+    """Fetch a line of an item of a table, counted over its rows, into the cache: it will be needed soon."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = arrays.make_array(signature.args[0])(context, builder, args[0]).data
-        place = builder.bitcast(builder.gep(data, [args[1]]), llvm.voidptr_t)
+        begin = builder.bitcast(builder.gep(data, [args[1]]), llvm.voidptr_t)
+        place = builder.gep(begin, [builder.mul(args[2], context.get_constant(types.intp, LINE))])
         signature = llvm.ir.FunctionType(llvm.ir.VoidType(), [llvm.voidptr_t] + 3 * [llvm.int32_t])
         fetch = llvm.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
         read, soon, is_data = (context.get_constant(types.int32, number) for number in (0, 3, 1))
         builder.call(fetch, [place, read, soon, is_data])
         return context.get_dummy_value()
 
-    return types.none(table, item), codegen
+    return types.none(table, types.intp, types.intp), codegen
 
 
-def _fetched_anyway(table: Any, item: int) -> None:
+def _fetched_anyway(table: Any, item: int, line: int) -> None:
     """Uncompiled."""
 
 
 _compiled_prefetch: Any = intrinsic(_prefetch)
-prefetch: Callable[[Any, int], None] = _fetched_anyway if JIT_DISABLED else _compiled_prefetch
+prefetch: Callable[[Any, int, int], None] = _fetched_anyway if JIT_DISABLED else _compiled_prefetch
 
-hot: Callable[[W], Int64s] = _table(Tables.hot, np.int64)
-masks: Callable[[W], Int64s] = _table(Tables.masks, np.int64)
-wires: Callable[[W], Int32s] = _table(Tables.wires, np.int32)
-processes: Callable[[W], Int64s] = _table(Tables.processes, np.int64)
-links: Callable[[W], Int64s] = _table(Tables.links, np.int64)
-fifo: Callable[[W], Int64s] = _table(Tables.fifo, np.int64)
-heap: Callable[[W], Int64s] = _table(Tables.heap, np.int64)
-slots: Callable[[W], Int64s] = _table(Tables.slots, np.int64)
-series: Callable[[W], Int64s] = _table(Tables.series, np.int64)
-events: Callable[[W], Int64s] = _table(Tables.events, np.int64)
-schedule: Callable[[W], Int64s] = _table(Tables.schedule, np.int64)
-delays: Callable[[W], Int64s] = _table(Tables.delays, np.int64)
-lanes: Callable[[W], Int64s] = _table(Tables.lanes, np.int64)
-runs: Callable[[W], Int64s] = _table(Tables.runs, np.int64)
+hot: Callable[[State], Rows[Hot]] = _table("hot", Hot)
+masks: Callable[[State], Int64s] = _table("masks", np.int64, 2)
+wires: Callable[[State], Int32s] = _table("wires", np.int32, 2)
+logs: Callable[[State], Int64s] = _table("logs", np.int64, 2)
+processes: Callable[[State], Rows[Process]] = _table("processes", Process)
+links: Callable[[State], Rows[Link]] = _table("links", Link)
+fifo: Callable[[State], Int64s] = _table("fifo", np.int64)
+heap: Callable[[State], Rows[Timer]] = _table("heap", Timer)
+lanes: Callable[[State], Rows[Timer]] = _table("lanes", Timer)
+slots: Callable[[State], Rows[Slot]] = _table("slots", Slot)
+series: Callable[[State], Rows[Bucket]] = _table("series", Bucket)
+events: Callable[[State], Rows[Event]] = _table("events", Event)
+schedule: Callable[[State], Rows[Step]] = _table("schedule", Step)
+delays: Callable[[State], Rows[Delay]] = _table("delays", Delay)
+runs: Callable[[State], Rows[Run]] = _table("runs", Run)

@@ -6,105 +6,88 @@ number whether it still holds.
 """
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import (
-    DUE,
-    HEAP,
-    HEAP_COUNT,
-    LANE_HEAD,
-    LANE_TAIL,
-    LANE_WAIT,
-    LANES,
-    NEVER,
-    ORDER,
-    QUEUE,
-    TAKEN,
-    TIME,
-    TIMER,
-    TIMER_A,
-    TIMER_B,
-    TIMERS,
-    WHEN,
-    Int64s,
-)
+from aforesaid.fleet.layout import LANES, NEVER, State, Status, Timer
 from aforesaid.fleet.queues import stop
-from aforesaid.fleet.tables import W, heap, lanes
+from aforesaid.fleet.tables import heap, lanes
 
 
 @inner
-def arm(w: W, wait: int, kind: int, first: int, second: int) -> int:
+def arm(w: State, wait: int, due: int, first: int, second: int) -> int:
     """A timer that goes off after a wait; returns its number."""
-    number = w[TIMERS] + 1
-    w[TIMERS] = number
-    time = w[TIME] + wait
+    number = w.timers + 1
+    w.timers = number
+    time = w.time + wait
     for lane in range(LANES):
-        if w[LANE_WAIT + lane] == wait:
+        if w.waiting[lane].wait == wait:
             room = lanes(w).shape[0] // LANES
-            tail = w[LANE_TAIL + lane]
-            if tail - w[LANE_HEAD + lane] >= room:
-                stop(w, QUEUE, first, second)
+            tail = w.waiting[lane].tail
+            if tail - w.waiting[lane].head >= room:
+                stop(w, Status.QUEUE, first, second)
             row = lane * room + (tail & (room - 1))
-            w[LANE_TAIL + lane] = tail + 1
-            put(lanes(w), row, time, number, kind, first, second)
-            return int(number)
-    place = w[HEAP_COUNT]
+            w.waiting[lane].tail = tail + 1
+            put(lanes(w)[row], time, number, due, first, second)
+            return number
+    place = w.heap_count
     if place >= heap(w).shape[0]:
-        stop(w, QUEUE, first, second)
-        return int(number)
-    w[HEAP_COUNT] = place + 1
+        stop(w, Status.QUEUE, first, second)
+        return number
+    w.heap_count = place + 1
     while place > 0:
         parent = (place - 1) >> 1
-        if heap(w)[parent, WHEN] <= time:
+        if heap(w)[parent].when <= time:
             break
-        move(w, parent, place)
+        heap(w)[place] = heap(w)[parent]
         place = parent
-    put(heap(w), place, time, number, kind, first, second)
-    return int(number)
+    put(heap(w)[place], time, number, due, first, second)
+    return number
 
 
 @inner
-def put(table: Int64s, row: int, time: int, number: int, kind: int, first: int, second: int) -> None:
-    table[row, WHEN], table[row, ORDER], table[row, TIMER] = time, number, kind
-    table[row, TIMER_A], table[row, TIMER_B] = first, second
+def put(timer: Timer, time: int, number: int, due: int, first: int, second: int) -> None:
+    timer.when, timer.order, timer.due, timer.first, timer.second = time, number, due, first, second
 
 
 @inner
-def first_due(w: W) -> int:
+def first_due(w: State) -> int:
     """The lane whose first timer goes off first; LANES: the heap's does; -1: there is none."""
     chosen, when, order = -1, 0, 0
-    if w[HEAP_COUNT]:
-        chosen, when, order = LANES, heap(w)[0, WHEN], heap(w)[0, ORDER]
+    if w.heap_count:
+        chosen, when, order = LANES, heap(w)[0].when, heap(w)[0].order
     room = lanes(w).shape[0] // LANES
     for lane in range(LANES):
-        head = w[LANE_HEAD + lane]
-        if head < w[LANE_TAIL + lane]:
+        head = w.waiting[lane].head
+        if head < w.waiting[lane].tail:
             row = lane * room + (head & (room - 1))
-            time, number = lanes(w)[row, WHEN], lanes(w)[row, ORDER]
+            time, number = lanes(w)[row].when, lanes(w)[row].order
             if chosen < 0 or time < when or (time == when and number < order):
                 chosen, when, order = lane, time, number
-    w[DUE] = when if chosen >= 0 else NEVER
+    w.due = when if chosen >= 0 else NEVER
     return chosen
 
 
 @inner
-def take_timer(w: W, lane: int) -> None:
-    """Remove the first timer of a lane, or of the heap; what it is for is in w from TAKEN on."""
+def take_timer(w: State, lane: int) -> None:
+    """Remove the first timer of a lane, or of the heap; it is in `w.taken`."""
     if lane < LANES:
         room = lanes(w).shape[0] // LANES
-        row = lane * room + (w[LANE_HEAD + lane] & (room - 1))
-        w[LANE_HEAD + lane] += 1
-        for column in range(HEAP):
-            w[TAKEN + column] = lanes(w)[row, column]
+        row = lane * room + (w.waiting[lane].head & (room - 1))
+        w.waiting[lane].head += 1
+        take(w, lanes(w)[row])
     else:
-        for column in range(HEAP):
-            w[TAKEN + column] = heap(w)[0, column]
+        take(w, heap(w)[0])
         sift(w)
 
 
 @inner
-def sift(w: W) -> None:
+def take(w: State, timer: Timer) -> None:
+    put(w.taken, timer.when, timer.order, timer.due, timer.first, timer.second)
+
+
+@inner
+def sift(w: State) -> None:
     """Take the heap's first row away."""
-    last = w[HEAP_COUNT] - 1
-    w[HEAP_COUNT] = last
+    last = w.heap_count - 1
+    w.heap_count = last
     place = 0
     while True:
         child = 2 * place + 1
@@ -114,19 +97,12 @@ def sift(w: W) -> None:
             child += 1
         if earlier(w, last, child):
             break
-        move(w, child, place)
+        heap(w)[place] = heap(w)[child]
         place = child
-    move(w, last, place)
+    heap(w)[place] = heap(w)[last]
 
 
 @inner
-def move(w: W, source: int, target: int) -> None:
-    for column in range(HEAP):
-        heap(w)[target, column] = heap(w)[source, column]
-
-
-@inner
-def earlier(w: W, one: int, other: int) -> bool:
-    if heap(w)[one, WHEN] != heap(w)[other, WHEN]:
-        return bool(heap(w)[one, WHEN] < heap(w)[other, WHEN])
-    return bool(heap(w)[one, ORDER] < heap(w)[other, ORDER])
+def earlier(w: State, one: int, other: int) -> bool:
+    first, second = heap(w)[one], heap(w)[other]
+    return first.when < second.when or (first.when == second.when and first.order < second.order)

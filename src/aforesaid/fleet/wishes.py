@@ -2,179 +2,167 @@
 
 from aforesaid.fleet.closing import agree, close
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.ends import bound_to, far_end, links_to, side_of
+from aforesaid.fleet.ends import bound_to, end_of, far_end, links_to
 from aforesaid.fleet.handshake import open_link
-from aforesaid.fleet.layout import (
-    CLOSING,
-    ENDS,
-    FREE,
-    INSIDE,
-    KEEP,
-    LENT,
-    LISTS,
-    MEDIATORS,
-    NAMES_MAX,
-    NONE,
-    OUT,
-    PATIENCE,
-    PUT_OFF,
-    RETAINED,
-    RETAINED_TIMEOUT,
-    SPARE,
-)
+from aforesaid.fleet.layout import Due, Kind, Listed, Out, State, Status
 from aforesaid.fleet.queues import send, stop
-from aforesaid.fleet.tables import W, links, processes
+from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
 
 
 @inner
-def place_of(w: W, p: int, table: int, width: int, name: int) -> int:
-    """Where in a list of p the rows of this name begin; -1: nowhere."""
-    for i in range(processes(w)[p, table]):
-        if processes(w)[p, table + 1 + i * width] == name:
+def place_of(listed: Listed, peer: int) -> int:
+    """Where in a list the row of this peer is, the first if there are several; -1: nowhere."""
+    for i in range(listed.count):
+        if listed.rows[i].peer == peer:
             return i
     return -1
 
 
 @inner
-def append(w: W, p: int, table: int, width: int, room: int) -> int:
-    """Make room for a row at the end of a list of p; returns its column."""
-    count = processes(w)[p, table]
-    if count >= room:
-        stop(w, LISTS, p, table)
-        return table + 1
-    processes(w)[p, table] = count + 1
-    return int(table + 1 + count * width)
+def append(w: State, p: int, listed: Listed) -> int:
+    """Make room for a row at the end of a list of p; returns its place."""
+    place = listed.count
+    if place >= listed.rows.shape[0]:
+        stop(w, Status.LISTS, p, place)
+        return 0
+    listed.count = place + 1
+    return place
 
 
 @inner
-def remove(w: W, p: int, table: int, width: int, place: int) -> None:
-    """Take a row out of a list of p; those after it move up."""
-    count = processes(w)[p, table] - 1
-    for column in range(table + 1 + place * width, table + 1 + count * width):
-        processes(w)[p, column] = processes(w)[p, column + width]
-    processes(w)[p, table] = count
+def remove(listed: Listed, place: int) -> None:
+    """Take a row out of a list; those after it move up."""
+    listed.count -= 1
+    for i in range(place, listed.count):
+        listed.rows[i] = listed.rows[i + 1]
 
 
 @inner
-def wants(w: W, p: int, peer: int) -> bool:
-    return place_of(w, p, FREE, 2, peer) >= 0 or place_of(w, p, LENT, 2, peer) >= 0
+def wants(w: State, p: int, peer: int) -> bool:
+    return place_of(processes(w)[p].free, peer) >= 0 or place_of(processes(w)[p].lent, peer) >= 0
 
 
 @inner
-def asked(w: W, p: int, lid: int) -> None:
+def asked(w: State, p: int, lid: int) -> None:
     """The other end would close a link."""
     peer = far_end(w, lid, p)
     only = links_to(w, p, peer) <= 1
     if only and wants(w, p, peer):
-        send(w, KEEP, p, peer, lid, -1, 0, 0)
+        send(w, Kind.KEEP, p, peer, lid, -1, 0, 0)
     elif only and retained(w, p, peer):
         put_off(w, p, peer)
-        send(w, KEEP, p, peer, lid, -1, 0, 0)
+        send(w, Kind.KEEP, p, peer, lid, -1, 0, 0)
     else:
         agree(w, p, lid)
 
 
 @inner
-def open_wanted(w: W, p: int, peer: int) -> None:
+def open_wanted(w: State, p: int, peer: int) -> None:
     """Open a link to a wanted peer, unless there is one that is not being closed."""
-    if not processes(w)[p, INSIDE]:
+    me = processes(w)[p]
+    if not me.inside:
         return
-    for i in range(processes(w)[p, ENDS]):
-        lid = processes(w)[p, ENDS + 1 + 2 * i]
-        s = side_of(w, lid, p)
-        if far_end(w, lid, p) == peer and links(w)[lid, CLOSING + s] == 0 and links(w)[lid, OUT + s] != NONE:
+    for i in range(me.ends.count):
+        mine = end_of(w, me.ends.rows[i].link, p)
+        if me.ends.rows[i].peer == peer and mine.closing == 0 and mine.out != Out.NONE:
             return
-    place = place_of(w, p, MEDIATORS, 2, peer)
-    open_link(w, p, peer, processes(w)[p, MEDIATORS + 2 + 2 * place] if place >= 0 else -1, 1)
+    place = place_of(me.mediators, peer)
+    open_link(w, p, peer, me.mediators.rows[place].mediator if place >= 0 else -1, 1)
 
 
 @inner
-def forget_mediator(w: W, p: int, peer: int) -> None:
-    place = place_of(w, p, MEDIATORS, 2, peer)
+def forget_mediator(w: State, p: int, peer: int) -> None:
+    place = place_of(processes(w)[p].mediators, peer)
     if place >= 0:
-        remove(w, p, MEDIATORS, 2, place)
+        remove(processes(w)[p].mediators, place)
 
 
 @inner
-def wanted(w: W, p: int, peer: int, mediator: int) -> None:
+def wanted(w: State, p: int, peer: int, mediator: int) -> None:
     """The sampler has a new arc."""
-    place = place_of(w, p, MEDIATORS, 2, peer)
+    mediators = processes(w)[p].mediators
+    place = place_of(mediators, peer)
     if bound_to(w, p, peer):
         # Not to the mediator of the link that is being opened: it is needed still.
-        needed = place >= 0 and processes(w)[p, MEDIATORS + 2 + 2 * place] == mediator
+        needed = place >= 0 and mediators.rows[place].mediator == mediator
         if mediator != peer and not needed:
-            send(w, SPARE, p, mediator, -1, -1, peer, 0)
+            send(w, Kind.SPARE, p, mediator, -1, -1, peer, 0)
         return
-    column = MEDIATORS + 1 + 2 * place if place >= 0 else append(w, p, MEDIATORS, 2, NAMES_MAX)
-    processes(w)[p, column], processes(w)[p, column + 1] = peer, mediator
+    if place < 0:
+        place = append(w, p, mediators)
+    mediators.rows[place].peer, mediators.rows[place].mediator = peer, mediator
     open_wanted(w, p, peer)
 
 
 @inner
-def unwanted(w: W, p: int, peer: int, partner: int) -> None:
+def unwanted(w: State, p: int, peer: int, partner: int) -> None:
     """The sampler has given an arc to a partner: keep the link while we may mediate for it."""
     if partner != peer:
-        column = -1
-        for i in range(processes(w)[p, RETAINED]):
-            at = RETAINED + 1 + 3 * i
-            if processes(w)[p, at] == partner and processes(w)[p, at + 1] == peer:
-                column = at
-        if column < 0:
-            column = append(w, p, RETAINED, 3, NAMES_MAX)
-        processes(w)[p, column], processes(w)[p, column + 1] = partner, peer
-        processes(w)[p, column + 2] = arm(w, 2 * w[PATIENCE], RETAINED_TIMEOUT, p, partner)
+        place = retention_of(w, p, partner, peer)
+        if place < 0:
+            place = append(w, p, processes(w)[p].retained)
+        row = processes(w)[p].retained.rows[place]
+        row.partner, row.peer = partner, peer
+        row.timer = arm(w, 2 * w.patience, Due.RETAINED, p, partner)
     tidy(w, p, peer)
 
 
 @inner
-def retained(w: W, p: int, peer: int) -> bool:
+def retention_of(w: State, p: int, partner: int, peer: int) -> int:
+    """Where p retains the link to a peer for a partner; -1: nowhere."""
+    pairs = processes(w)[p].retained
+    for i in range(pairs.count):
+        if pairs.rows[i].partner == partner and pairs.rows[i].peer == peer:
+            return i
+    return -1
+
+
+@inner
+def retained(w: State, p: int, peer: int) -> bool:
     """Whether a pair that we mediate for names the peer."""
-    for i in range(processes(w)[p, RETAINED]):
-        at = RETAINED + 1 + 3 * i
-        if processes(w)[p, at] == peer or processes(w)[p, at + 1] == peer:
-            return True
-    return False
+    pairs, named = processes(w)[p].retained, False
+    for i in range(pairs.count):
+        named = named or pairs.rows[i].partner == peer or pairs.rows[i].peer == peer
+    return named
 
 
 @inner
-def mediated(w: W, p: int, partner: int, peer: int) -> None:
+def mediated(w: State, p: int, partner: int, peer: int) -> None:
     """The partner needs our link to the peer no more."""
-    for i in range(processes(w)[p, RETAINED]):
-        at = RETAINED + 1 + 3 * i
-        if processes(w)[p, at] == partner and processes(w)[p, at + 1] == peer:
-            remove(w, p, RETAINED, 3, i)
-            tidy(w, p, peer)
-            if place_of(w, p, PUT_OFF, 1, partner) >= 0:
-                tidy(w, p, partner)
+    place = retention_of(w, p, partner, peer)
+    if place >= 0:
+        remove(processes(w)[p].retained, place)
+        tidy(w, p, peer)
+        if place_of(processes(w)[p].put_off, partner) >= 0:
+            tidy(w, p, partner)
+
+
+@inner
+def retention_expired(w: State, p: int, number: int) -> None:
+    pairs = processes(w)[p].retained
+    for i in range(pairs.count):
+        if pairs.rows[i].timer == number:
+            mediated(w, p, pairs.rows[i].partner, pairs.rows[i].peer)
             return
 
 
 @inner
-def retention_expired(w: W, p: int, number: int) -> None:
-    for i in range(processes(w)[p, RETAINED]):
-        at = RETAINED + 1 + 3 * i
-        if processes(w)[p, at + 2] == number:
-            mediated(w, p, processes(w)[p, at], processes(w)[p, at + 1])
-            return
+def put_off(w: State, p: int, peer: int) -> None:
+    names = processes(w)[p].put_off
+    if place_of(names, peer) < 0:
+        names.rows[append(w, p, names)].peer = peer
 
 
 @inner
-def put_off(w: W, p: int, peer: int) -> None:
-    if place_of(w, p, PUT_OFF, 1, peer) < 0:
-        column = append(w, p, PUT_OFF, 1, NAMES_MAX)
-        processes(w)[p, column] = peer
-
-
-@inner
-def tidy(w: W, p: int, peer: int) -> None:
+def tidy(w: State, p: int, peer: int) -> None:
     """Close the link to a peer that no arc and no mediation needs."""
     if retained(w, p, peer):
         put_off(w, p, peer)
         return
-    place = place_of(w, p, PUT_OFF, 1, peer)
+    place = place_of(processes(w)[p].put_off, peer)
     if place >= 0:
-        remove(w, p, PUT_OFF, 1, place)
+        remove(processes(w)[p].put_off, place)
     if not wants(w, p, peer):
         forget_mediator(w, p, peer)
         close(w, p, peer)

@@ -1,38 +1,28 @@
-"""A world to run a plan in: its arrays, with room for what the plan will need."""
+"""A world to run a plan in: its tables, with room for what the plan will need."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.fleet.layout import (
-    BUCKET,
-    CHANCE_1,
-    CHANCE_2,
-    DETECTOR,
-    HEAP,
-    HOT,
-    JOINING,
-    LANE_WAIT,
     LANES,
-    LINK,
-    LINKS_LEFT,
-    LOG,
-    PATIENCE,
-    PENDING,
-    PERIOD,
-    SAY,
-    SCALARS,
-    SERIES,
-    SLOT,
-    TRACED,
-    TRACING,
-    TRIES_MAX,
-    WHAT,
+    LOG_PADDING,
     WIRE,
-    WORDS,
     WORDS_MAX,
-    WORDS_USED,
+    Bucket,
+    Delay,
+    Event,
+    Hot,
+    Link,
+    Process,
+    Run,
+    Slot,
+    State,
     Tables,
+    Timer,
+    What,
 )
 from aforesaid.fleet.plan import Plan
 
@@ -40,7 +30,7 @@ EVENTS_MAX = 1 << 18
 
 
 class World:
-    """The arrays of a run; `w` is what kernels get."""
+    """The tables of a run; `w` is what kernels get."""
 
     def __init__(self, plan: Plan) -> None:
         n = plan.processes
@@ -48,49 +38,52 @@ class World:
         links = max(256, 48 * n)
         self.plan = plan
         self.masks = np.zeros((slots, WORDS_MAX * n), np.int64)
-        self.hot = np.zeros((n, HOT), np.int64)
-        self.processes = np.zeros((n, LOG + slots), np.int64)
-        self.links = np.zeros((links, LINK), np.int64)
-        self.slots = np.zeros((slots, SLOT), np.int64)
-        self.series = np.zeros((-(-plan.until // plan.bucket), SERIES), np.int64)
-        self.events = np.zeros((EVENTS_MAX, 3), np.int64)
-        self.w = np.zeros(SCALARS, np.int64)
-        self._tables: dict[Tables, npt.NDArray[np.integer]] = {
-            Tables.hot: self.hot,
-            Tables.masks: self.masks,
-            Tables.wires: np.zeros((n, WIRE), np.int32),
-            Tables.processes: self.processes,
-            Tables.links: self.links,
-            Tables.fifo: np.zeros((1, _forwards(plan)), np.int64),
-            Tables.heap: np.zeros((4 * n + 1024, HEAP), np.int64),
-            Tables.lanes: np.zeros((LANES * _power(_timers(plan)), HEAP), np.int64),
-            Tables.slots: self.slots,
-            Tables.series: self.series,
-            Tables.events: self.events,
-            Tables.schedule: np.ascontiguousarray(plan.schedule, np.int64),
-            Tables.delays: np.ascontiguousarray(plan.delay, np.int64),
-            Tables.runs: np.zeros((_power(max(1 << 16, 2 * n)), 2), np.int64),
+        self.hot = np.zeros(n, Hot.dtype)
+        self.processes = np.zeros(n, Process.dtype)
+        self.links = np.zeros(links, Link.dtype)
+        self.slots = np.zeros(slots, Slot.dtype)
+        self.series = np.zeros(-(-plan.until // plan.bucket), Bucket.dtype)
+        self.events = np.zeros(EVENTS_MAX, Event.dtype)
+        self._state = np.zeros(1, State.dtype)
+        self.w: State = self._state[0]
+        self._tables: dict[str, npt.NDArray[Any]] = {
+            "hot": self.hot,
+            "masks": self.masks,
+            "wires": np.zeros((n, WIRE), np.int32),
+            "logs": np.zeros((n, slots + LOG_PADDING), np.int64),
+            "processes": self.processes,
+            "links": self.links,
+            "fifo": np.zeros(_forwards(plan), np.int64),
+            "heap": np.zeros(4 * n + 1024, Timer.dtype),
+            "lanes": np.zeros(LANES * _power(_timers(plan)), Timer.dtype),
+            "slots": self.slots,
+            "series": self.series,
+            "events": self.events,
+            "schedule": np.ascontiguousarray(plan.schedule),
+            "delays": np.ascontiguousarray(plan.delay, np.int64).view(Delay.dtype)[:, 0],
+            "runs": np.zeros(_power(max(1 << 16, 2 * n)), Run.dtype),
         }
-        for table, array in self._tables.items():
-            self.w[3 * table : 3 * table + 3] = array.ctypes.data, *array.shape
+        for name in Tables.dtype.fields or ():
+            table = self._tables[name]
+            self._state["tables"][name] = (table.ctypes.data, len(table), table.size // max(1, len(table)))
         self._begin()
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._tables.values())
+        return sum(table.nbytes for table in self._tables.values())
 
     def _begin(self) -> None:
         plan, w = self.plan, self.w
-        self.hot[:, WORDS] = 1
-        self.processes[:, CHANCE_1 : CHANCE_2 + 1] = plan.chance
-        self.processes[:, PENDING] = self.processes[:, JOINING] = -1
-        self.processes[list(range(plan.processes) if plan.traced is None else plan.traced), TRACED] = 1
-        w[LINKS_LEFT], w[WORDS_USED] = len(self.links), 1
-        w[PERIOD], w[PATIENCE], w[TRIES_MAX] = plan.period, plan.patience, plan.tries
-        w[DETECTOR], w[BUCKET] = plan.detector, plan.bucket
+        self.hot["words"] = 1
+        self.processes["chance"] = plan.chance
+        self.processes["pending"] = self.processes["joining"] = -1
+        self.processes["traced"][list(range(plan.processes) if plan.traced is None else plan.traced)] = 1
+        w.links_left, w.words_used = len(self.links), 1
+        w.period, w.patience, w.tries_max = plan.period, plan.patience, plan.tries
+        w.detector, w.bucket = plan.detector, plan.bucket
         waits = (plan.patience, plan.patience * 3 // 2, 2 * plan.patience, plan.period)
-        w[LANE_WAIT : LANE_WAIT + LANES] = waits
-        w[TRACING] = plan.traced is None or len(plan.traced) > 0
+        self._state["waiting"]["wait"] = waits
+        w.tracing = plan.traced is None or len(plan.traced) > 0
 
 
 def _slots(plan: Plan) -> int:
@@ -110,7 +103,7 @@ def _forwards(plan: Plan) -> int:
 
 def _said_within(plan: Plan, window: int) -> int:
     """How much is said at most within such a time."""
-    said = plan.schedule[plan.schedule[:, WHAT] == SAY, 0]
+    said = plan.steps(What.SAY)["at"]
     return int((np.searchsorted(said, said + window) - np.arange(len(said))).max(initial=0))
 
 
