@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aforesaid.fleet.kernel import run
-from aforesaid.fleet.layout import COUNTED
 from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.states import COUNTED
 from aforesaid.fleet.world import World
 from aforesaid.sim.paper import Paper
 from differential.reference import Reference

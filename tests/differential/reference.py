@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from aforesaid.core import MessageId
-from aforesaid.fleet.layout import What
 from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC

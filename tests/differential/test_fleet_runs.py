@@ -18,7 +18,8 @@ from aforesaid.core import Misuse
 from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
 from aforesaid.fleet.compiled import SOURCES
 from aforesaid.fleet.fleet import _run
-from aforesaid.fleet.layout import DELIVERED, Out, Step, What
+from aforesaid.fleet.layout import DELIVERED, Step
+from aforesaid.fleet.states import Out, What
 from aforesaid.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink

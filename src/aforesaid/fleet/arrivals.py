@@ -10,9 +10,10 @@ from aforesaid.fleet.handshake import (
     handshake_expired,
     take,
 )
-from aforesaid.fleet.layout import FRAME, Due, Kind, News, State
+from aforesaid.fleet.layout import FRAME, State
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
 from aforesaid.fleet.spray import answer, answered, period_over, take_arc
+from aforesaid.fleet.states import Due, Kind, News
 from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, slots
 from aforesaid.fleet.wiring import unwire
 from aforesaid.fleet.wishes import mediated, retention_expired

@@ -3,8 +3,9 @@
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import complete, end_of, far_end, known, last, notify, part, refuse, side_of
 from aforesaid.fleet.handshake import abandon, again
-from aforesaid.fleet.layout import Due, In, Kind, News, Out, State
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.queues import send
+from aforesaid.fleet.states import Due, In, Kind, News, Out
 from aforesaid.fleet.tables import links, processes
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import drop, drop_in, drop_out

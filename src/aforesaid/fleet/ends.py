@@ -1,8 +1,9 @@
 """The two ends of every link, and what is known of them (reference: `prc.links`)."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import ENDS_MAX, In, Kind, Out, Side, State, Status
+from aforesaid.fleet.layout import ENDS_MAX, Side, State
 from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.states import In, Kind, Out, Status
 from aforesaid.fleet.tables import hot, links, processes
 
 

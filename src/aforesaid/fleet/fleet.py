@@ -16,9 +16,10 @@ from aforesaid.core import Misuse
 from aforesaid.fleet.compiled import compiled_once
 from aforesaid.fleet.errors import FleetBroken, FleetFull
 from aforesaid.fleet.kernel import run
-from aforesaid.fleet.layout import BITS, COUNTED, WORDS_MAX, Out, Status
+from aforesaid.fleet.layout import BITS, WORDS_MAX
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Records
+from aforesaid.fleet.states import COUNTED, Out, Status
 from aforesaid.fleet.world import World
 from aforesaid.sim.connected import strongly_connected
 

@@ -19,9 +19,10 @@ from aforesaid.fleet.ends import (
     safe_to,
     side_of,
 )
-from aforesaid.fleet.layout import Due, In, Kind, News, Out, State, Status
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.states import Due, In, Kind, News, Out, Status
 from aforesaid.fleet.tables import hot, links, logs, masks, processes, slots
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, bit_of, column_of, drop, open_in

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from aforesaid.fleet.arrivals import arrive, expire, take_controls
 from aforesaid.fleet.compiled import entry, inner
 from aforesaid.fleet.ends import alone
-from aforesaid.fleet.layout import NEVER, PROCESS_BITS, State, Status, What
+from aforesaid.fleet.layout import NEVER, PROCESS_BITS, State
 from aforesaid.fleet.membership import begin_again, crash, join
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.notices import heed
 from aforesaid.fleet.queues import advance, close_run, stop
 from aforesaid.fleet.spray import arm_first
 from aforesaid.fleet.spreading import MARGIN, spread, spread_flood
+from aforesaid.fleet.states import Status, What
 from aforesaid.fleet.tables import events, fifo, masks, processes, runs, schedule, slots
 from aforesaid.fleet.timers import first_due, take_timer
 

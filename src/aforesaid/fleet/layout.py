@@ -1,8 +1,10 @@
 """The state of a fleet: a few tables of records, so that one compiled kernel may run over all of it.
 
 Every record is declared here, once, by the names of its fields; kernels read fields by these names, and mypy
-knows them. Three tables are no records, because the hot loop goes over them by computed places: `masks`,
-`wires` and `logs` are plain arrays, and what stands where in them is told at `Tables`.
+knows them. What the numbers in them stand for is in `states`. Four tables are no records but plain words,
+with what stands where told at `Tables`: `masks` and `logs` are as wide as the plan asks, `wires` has 32 bits
+to a word, so that the links of most processes are two cache lines, and a word of `fifo` is a forward or a
+part of a frame.
 
 Numbers stand for names: a process is its row, a link instance its row in `links`, a message its *serial*, and
 serial mod S is its *slot*. What the reference protocol keeps per message and link is one bit here:
@@ -16,10 +18,10 @@ its sender. That row changes when the first or last frame of a link *arrives*, s
 links were when it sent. Handshake buffers are intervals of the process's delivery log.
 """
 
-from enum import IntEnum, auto
 from typing import Annotated, TypeVar
 
 from aforesaid.fleet.records import Int64s, Record, Rows
+from aforesaid.fleet.states import KINDS_COUNTED
 
 DELIVERED = 1 << 62
 """In a mask: this process has delivered the message."""
@@ -47,99 +49,6 @@ LANES = 4
 NEVER = 1 << 62
 
 ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
-
-
-class Out(IntEnum):
-    """How far a process is with its sending on a link."""
-
-    NONE = 0
-    ASKED = 1
-    BUFFERING = 2
-    SAFE = 3
-    CONFIRMED = 4
-
-
-class In(IntEnum):
-    """How far a process is with its receiving on a link."""
-
-    NONE = 0
-    FIRST = 1
-    SECOND = 2
-    MIRRORED = 3
-    OPEN = 4
-
-
-class Kind(IntEnum):
-    """Kinds of frames: first the control messages that count, by these names; then the others."""
-
-    ALPHA = 0
-    BETA = 1
-    PI = 2
-    RHO = 3
-    JOIN = 4
-    WELCOME = 5
-    INTRODUCE = 6
-    REQUEST = 7
-    REPLY = 8
-    SPARE = 9
-    FLOOD = 10
-    BUFFER = 11
-    ACK = 12
-    CLOSE = 13
-    KEEP = 14
-    FIN = 15
-    RESET = 16
-
-
-COUNTED = ("α", "β", "π", "ρ", "Join", "Welcome", "Introduce", "Request", "Reply", "Spare", "Flood")
-KINDS_COUNTED = len(COUNTED)
-
-
-class Due(IntEnum):
-    """What a timer is for."""
-
-    PERIOD = auto()
-    HANDSHAKE = auto()
-    CLOSE = auto()
-    RETAINED = auto()
-    JOIN = auto()
-    PEER_DOWN = auto()
-
-
-class What(IntEnum):
-    """What is planned."""
-
-    SAY = 0
-    ENTER = 1
-    SETTLE = 2
-    CRASH = 3
-
-
-class News(IntEnum):
-    """What became of a link."""
-
-    UP = auto()
-    DOWN = auto()
-    DOWN_AGREED = auto()
-    FAILED = auto()
-    ASKED = auto()
-    MEDIATED = auto()
-    JOINED = auto()
-    WELCOMED = auto()
-
-
-class Status(IntEnum):
-    """Why a run stopped."""
-
-    FINE = 0
-    DUPLICATE = 1
-    SLOTS = 2
-    DEGREE = 3
-    QUEUE = 4
-    LINKS_GONE = 5
-    LISTS = 6
-    TRACE_FULL = 7
-    LOG_SHORT = 8
 
 
 class Hot(Record):
@@ -395,6 +304,7 @@ class Tables(Record):
     processes: Table
     links: Table
     fifo: Table
+    """A ring of forwards and frames (`PROCESS_BITS`, `FRAME`)."""
     heap: Table
     lanes: Table
     """Rows like those of the heap, the same number for each lane."""

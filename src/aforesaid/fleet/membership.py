@@ -3,10 +3,11 @@
 from aforesaid.fleet.closing import lose
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end, known, new_link, notify, part, precedes, refuse, unref
-from aforesaid.fleet.layout import Due, In, Kind, News, Out, State
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.memory import record
 from aforesaid.fleet.queues import choose, send
 from aforesaid.fleet.spray import arcs_of_dead
+from aforesaid.fleet.states import Due, In, Kind, News, Out
 from aforesaid.fleet.tables import hot, links, masks, processes
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, drop, establish

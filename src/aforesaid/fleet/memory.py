@@ -2,8 +2,9 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, unref
-from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, Kind, Out, State, Status
+from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, State
 from aforesaid.fleet.queues import count_control, push, stop
+from aforesaid.fleet.states import Kind, Out, Status
 from aforesaid.fleet.tables import events, hot, links, logs, masks, processes, slots
 from aforesaid.fleet.wiring import bit_of, column_of
 

@@ -3,8 +3,9 @@
 from aforesaid.fleet.closing import ask_close
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import bound_to, far_end, linked, links_to, unref
-from aforesaid.fleet.layout import News, State
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.spray import arc_down, arm_first, take_arc, welcomed
+from aforesaid.fleet.states import News
 from aforesaid.fleet.tables import links, processes
 from aforesaid.fleet.wishes import asked, forget_mediator, mediated, open_wanted, wants
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.fleet.layout import NEVER, WORDS_MAX, Step, What
+from aforesaid.fleet.layout import NEVER, WORDS_MAX, Step
 from aforesaid.fleet.records import Int32s, Int64s, Records
+from aforesaid.fleet.states import What
 from aforesaid.sim.paper import Paper
 
 MINUTE = 60 * SECOND

@@ -1,7 +1,8 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import KINDS_COUNTED, State, Status
+from aforesaid.fleet.layout import State
+from aforesaid.fleet.states import KINDS_COUNTED, Status
 from aforesaid.fleet.tables import delays, fifo, links, processes, runs, series
 
 

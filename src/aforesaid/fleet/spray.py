@@ -2,8 +2,9 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import links_to
-from aforesaid.fleet.layout import AnyArcs, Arc, Due, Kind, Sample, State
+from aforesaid.fleet.layout import AnyArcs, Arc, Sample, State
 from aforesaid.fleet.queues import choose, send
+from aforesaid.fleet.states import Due, Kind
 from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wishes import append, place_of, remove, unwanted, wanted

@@ -2,9 +2,10 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end
-from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, TARGET_SHIFT, In, State, Status
+from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, TARGET_SHIFT, State
 from aforesaid.fleet.memory import new, record
 from aforesaid.fleet.queues import stop
+from aforesaid.fleet.states import In, Status
 from aforesaid.fleet.tables import events, fifo, hot, logs, masks, prefetch, processes, slots, wires
 from aforesaid.fleet.wiring import bit_of, column_of
 

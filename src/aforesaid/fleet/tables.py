@@ -15,22 +15,9 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from aforesaid.fleet import layout
 from aforesaid.fleet.compiled import JIT_DISABLED
-from aforesaid.fleet.layout import (
-    Bucket,
-    Delay,
-    Event,
-    Hot,
-    Link,
-    Process,
-    Run,
-    Slot,
-    State,
-    Step,
-    Table,
-    Tables,
-    Timer,
-)
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.records import Int32s, Int64s, Record, Rows
 
 arrays: Any = arrayobj
@@ -43,14 +30,14 @@ LINE = 64
 def _table(name: str, of: Any, dimensions: int = 1) -> Callable[[State], Any]:
     """A function from the state to the table of that name; `of` is a record or a type of numbers."""
     dtype = of.dtype if issubclass(of, Record) else np.dtype(of)
-    at, array_of = _place(State, "tables") + _place(Tables, name), arrays.make_array
+    at, array_of = _place(State, "tables") + _place(layout.Tables, name), arrays.make_array
 
     def table(typing: Any, w: Any) -> Any:
         result = types.Array(numba.from_dtype(dtype), dimensions, "C")
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             address, rows, columns = (
-                _constant(context, builder, args[0], at + _place(Table, word))
+                _constant(context, builder, args[0], at + _place(layout.Table, word))
                 for word in ("address", "rows", "columns")
             )
             array = array_of(result)(context, builder)
@@ -68,7 +55,7 @@ def _table(name: str, of: Any, dimensions: int = 1) -> Callable[[State], Any]:
         return result(w), codegen
 
     def uncompiled(w: State) -> Any:
-        table: Table = getattr(w.tables, name)
+        table: layout.Table = getattr(w.tables, name)
         rows, columns = int(table.rows), int(table.columns)
         buffer = (ctypes.c_char * (rows * columns * dtype.itemsize)).from_address(int(table.address))
         return np.frombuffer(buffer, dtype).reshape((rows, columns)[:dimensions])
@@ -114,18 +101,18 @@ def _fetched_anyway(table: Any, item: int, line: int) -> None:
 _compiled_prefetch: Any = intrinsic(_prefetch)
 prefetch: Callable[[Any, int, int], None] = _fetched_anyway if JIT_DISABLED else _compiled_prefetch
 
-hot: Callable[[State], Rows[Hot]] = _table("hot", Hot)
+hot: Callable[[State], Rows[layout.Hot]] = _table("hot", layout.Hot)
 masks: Callable[[State], Int64s] = _table("masks", np.int64, 2)
 wires: Callable[[State], Int32s] = _table("wires", np.int32, 2)
 logs: Callable[[State], Int64s] = _table("logs", np.int64, 2)
-processes: Callable[[State], Rows[Process]] = _table("processes", Process)
-links: Callable[[State], Rows[Link]] = _table("links", Link)
+processes: Callable[[State], Rows[layout.Process]] = _table("processes", layout.Process)
+links: Callable[[State], Rows[layout.Link]] = _table("links", layout.Link)
 fifo: Callable[[State], Int64s] = _table("fifo", np.int64)
-heap: Callable[[State], Rows[Timer]] = _table("heap", Timer)
-lanes: Callable[[State], Rows[Timer]] = _table("lanes", Timer)
-slots: Callable[[State], Rows[Slot]] = _table("slots", Slot)
-series: Callable[[State], Rows[Bucket]] = _table("series", Bucket)
-events: Callable[[State], Rows[Event]] = _table("events", Event)
-schedule: Callable[[State], Rows[Step]] = _table("schedule", Step)
-delays: Callable[[State], Rows[Delay]] = _table("delays", Delay)
-runs: Callable[[State], Rows[Run]] = _table("runs", Run)
+heap: Callable[[State], Rows[layout.Timer]] = _table("heap", layout.Timer)
+lanes: Callable[[State], Rows[layout.Timer]] = _table("lanes", layout.Timer)
+slots: Callable[[State], Rows[layout.Slot]] = _table("slots", layout.Slot)
+series: Callable[[State], Rows[layout.Bucket]] = _table("series", layout.Bucket)
+events: Callable[[State], Rows[layout.Event]] = _table("events", layout.Event)
+schedule: Callable[[State], Rows[layout.Step]] = _table("schedule", layout.Step)
+delays: Callable[[State], Rows[layout.Delay]] = _table("delays", layout.Delay)
+runs: Callable[[State], Rows[layout.Run]] = _table("runs", layout.Run)

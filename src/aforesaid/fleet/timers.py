@@ -6,8 +6,9 @@ number whether it still holds.
 """
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import LANES, NEVER, State, Status, Timer
+from aforesaid.fleet.layout import LANES, NEVER, State, Timer
 from aforesaid.fleet.queues import stop
+from aforesaid.fleet.states import Status
 from aforesaid.fleet.tables import heap, lanes
 
 

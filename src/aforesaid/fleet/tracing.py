@@ -11,9 +11,9 @@ import numpy as np
 from aforesaid import __version__
 from aforesaid.core import SECOND, MessageId, Misuse
 from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
-from aforesaid.fleet.layout import What
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Records
+from aforesaid.fleet.states import What
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.trace import Run, Sink, Tracer
 

@@ -2,8 +2,9 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import add_end, drop_end, end_of, far_end
-from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WORDS_MAX, In, Out, State, Status
+from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WORDS_MAX, State
 from aforesaid.fleet.queues import stop
+from aforesaid.fleet.states import In, Out, Status
 from aforesaid.fleet.tables import hot, links, logs, masks, prefetch, processes, slots, wires
 
 AHEAD = 12

@@ -4,8 +4,9 @@ from aforesaid.fleet.closing import agree, close
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import bound_to, end_of, far_end, links_to
 from aforesaid.fleet.handshake import open_link
-from aforesaid.fleet.layout import Due, Kind, Listed, Out, State, Status
+from aforesaid.fleet.layout import Listed, State
 from aforesaid.fleet.queues import send, stop
+from aforesaid.fleet.states import Due, Kind, Out, Status
 from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
 

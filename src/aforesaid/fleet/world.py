@@ -6,25 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.fleet.layout import (
-    LANES,
-    LOG_PADDING,
-    WIRE,
-    WORDS_MAX,
-    Bucket,
-    Delay,
-    Event,
-    Hot,
-    Link,
-    Process,
-    Run,
-    Slot,
-    State,
-    Tables,
-    Timer,
-    What,
-)
+from aforesaid.fleet import layout
+from aforesaid.fleet.layout import State
 from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.states import What
 
 EVENTS_MAX = 1 << 18
 
@@ -37,33 +22,33 @@ class World:
         slots = _slots(plan)
         links = max(256, 48 * n)
         self.plan = plan
-        self.masks = np.zeros((slots, WORDS_MAX * n), np.int64)
-        self.hot = np.zeros(n, Hot.dtype)
-        self.processes = np.zeros(n, Process.dtype)
-        self.links = np.zeros(links, Link.dtype)
-        self.slots = np.zeros(slots, Slot.dtype)
-        self.series = np.zeros(-(-plan.until // plan.bucket), Bucket.dtype)
-        self.events = np.zeros(EVENTS_MAX, Event.dtype)
+        self.masks = np.zeros((slots, layout.WORDS_MAX * n), np.int64)
+        self.hot = np.zeros(n, layout.Hot.dtype)
+        self.processes = np.zeros(n, layout.Process.dtype)
+        self.links = np.zeros(links, layout.Link.dtype)
+        self.slots = np.zeros(slots, layout.Slot.dtype)
+        self.series = np.zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype)
+        self.events = np.zeros(EVENTS_MAX, layout.Event.dtype)
         self._state = np.zeros(1, State.dtype)
         self.w: State = self._state[0]
         self._tables: dict[str, npt.NDArray[Any]] = {
             "hot": self.hot,
             "masks": self.masks,
-            "wires": np.zeros((n, WIRE), np.int32),
-            "logs": np.zeros((n, slots + LOG_PADDING), np.int64),
+            "wires": np.zeros((n, layout.WIRE), np.int32),
+            "logs": np.zeros((n, slots + layout.LOG_PADDING), np.int64),
             "processes": self.processes,
             "links": self.links,
             "fifo": np.zeros(_forwards(plan), np.int64),
-            "heap": np.zeros(4 * n + 1024, Timer.dtype),
-            "lanes": np.zeros(LANES * _power(_timers(plan)), Timer.dtype),
+            "heap": np.zeros(4 * n + 1024, layout.Timer.dtype),
+            "lanes": np.zeros(layout.LANES * _power(_timers(plan)), layout.Timer.dtype),
             "slots": self.slots,
             "series": self.series,
             "events": self.events,
             "schedule": np.ascontiguousarray(plan.schedule),
-            "delays": np.ascontiguousarray(plan.delay, np.int64).view(Delay.dtype)[:, 0],
-            "runs": np.zeros(_power(max(1 << 16, 2 * n)), Run.dtype),
+            "delays": np.ascontiguousarray(plan.delay, np.int64).view(layout.Delay.dtype)[:, 0],
+            "runs": np.zeros(_power(max(1 << 16, 2 * n)), layout.Run.dtype),
         }
-        for name in Tables.dtype.fields or ():
+        for name in layout.Tables.dtype.fields or ():
             table = self._tables[name]
             self._state["tables"][name] = (table.ctypes.data, len(table), table.size // max(1, len(table)))
         self._begin()
