@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from aforesaid.sim.fleet import Overlay, Paper, flood, random_overlay, simulate_fleet
+from aforesaid.fleet import Overlay, Paper, flood, random_overlay, simulate_fleet
 
 SEED = 4
 CPU_BARS = {100: 1.0, 1_000: 5.0, 10_000: 60.0}
@@ -33,7 +33,7 @@ SEEDS = {100: range(1, 13), 1_000: range(1, 13)}
 PLATEAUS = {100: "paper: 300 to 350, 0.30 to 0.45", 1_000: "paper: 485, 0.57 to 0.80"}
 START = (
     "import time; began = time.perf_counter();"
-    "from aforesaid.sim.fleet import Paper, simulate_fleet;"
+    "from aforesaid.fleet import Paper, simulate_fleet;"
     "simulate_fleet(Paper(20, minutes=0.1).plan());"
     "print(time.perf_counter() - began)"
 )

@@ -28,7 +28,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.delivery.hybrid_unicast import Entry
-from aforesaid.sim.table1 import lines_of
+from aforesaid.reproduce.costs import lines_of
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

@@ -1,12 +1,12 @@
-"""Table 1 of the PRC-broadcast paper, measured; what is measured and how, `aforesaid.sim.table1` tells.
+"""Table 1 of the PRC-broadcast paper, measured; what is measured and how, `aforesaid.reproduce.costs` tells.
 
 The same table as `aforesaid reproduce table1`, to the screen alone.
 """
 
 from time import perf_counter
 
-from aforesaid.cli.table1 import lines
-from aforesaid.sim.table1 import SIZES, TERMS, measure
+from aforesaid.reproduce.costs import SIZES, TERMS, measure
+from aforesaid.reproduce.table1 import lines
 
 if __name__ == "__main__":
     began = perf_counter()

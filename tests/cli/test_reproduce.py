@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.sim.fleet import FleetStopped
+from aforesaid.fleet import FleetStopped
 from support.commands import Run, command
 from support.compiling import compile_once
 
@@ -113,7 +113,7 @@ def test_a_violation_is_told_and_exits_1(reproduce: Run, monkeypatch: pytest.Mon
     def broken(*_: object) -> None:
         raise FleetStopped("p3 received message 7 where it was not expected")
 
-    monkeypatch.setattr("aforesaid.cli.fleet_figures.simulate_fleet", broken)
+    monkeypatch.setattr("aforesaid.reproduce.figures.simulate_fleet", broken)
     code, _, told = reproduce("fig5a", "--processes", "11")
     assert (code, told) == (1, "p3 received message 7 where it was not expected\n")
 
@@ -123,7 +123,7 @@ def test_an_interrupted_run_stops_at_once(tmp_path: Path) -> None:
     # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import aforesaid.cli.fleet_figures as figures\n"
+        "import aforesaid.reproduce.figures as figures\n"
         "run = figures.simulate_fleet\n"
         "figures.simulate_fleet = lambda plan, tell: (print('running', flush=True), run(plan, tell))[1]\n"
         "sys.argv = ['aforesaid', 'reproduce', 'fig5a', '--processes', '2000', '--out', sys.argv[1]]\n"

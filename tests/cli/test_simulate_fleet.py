@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.fleet import FleetBroken
 from aforesaid.sim import Paper, read_experiment
-from aforesaid.sim.fleet import FleetBroken
 from aforesaid.trace.parquet import open_trace
 from support.commands import Run, command
 from support.compiling import compile_once

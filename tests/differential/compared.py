@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aforesaid.sim.fleet.kernel import run
-from aforesaid.sim.fleet.layout import BUFFERED, COUNTED, EVENTS, EVICTED, EXPECTED, S_CONTROL, STATUS
-from aforesaid.sim.fleet.plan import Plan
-from aforesaid.sim.fleet.world import World
+from aforesaid.fleet.kernel import run
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.states import COUNTED
+from aforesaid.fleet.world import World
 from aforesaid.sim.paper import Paper
 from differential.reference import Reference
 
@@ -42,13 +42,13 @@ def compare(plan: Plan) -> Compared:
     differences = []
     for moment in [*looks, plan.until]:
         run(w, moment)
-        if w[STATUS]:
-            return Compared([f"the kernel stopped: {w[STATUS]}"], 0, {}, 0, 0)
-        held = (int(w[EXPECTED]), int(w[BUFFERED]))
+        if w.status:
+            return Compared([f"the kernel stopped: {w.status}"], 0, {}, 0, 0)
+        held = (int(w.expected), int(w.buffered))
         if moment < plan.until and held != reference.space[moment]:
             differences.append(f"space at {moment}: {held}, reference {reference.space[moment]}")
-    if reference.evicted != w[EVICTED]:
-        differences.append(f"{w[EVICTED]} began again, in the reference {reference.evicted}")
+    if reference.evicted != w.evicted:
+        differences.append(f"{w.evicted} began again, in the reference {reference.evicted}")
     differences += _control_differences(world, reference) + _order_differences(world, reference)
     totals: dict[str, int] = {}
     for (_, kind), count in reference.control.items():
@@ -64,7 +64,7 @@ def compare(plan: Plan) -> Compared:
 
 def _control_differences(world: World, reference: Reference) -> list[str]:
     """Every second, every kind."""
-    counts = world.series[:, S_CONTROL:]
+    counts = world.series["control"]
     kernel = {(int(b), COUNTED[k]): int(counts[b, k]) for b, k in zip(*np.nonzero(counts), strict=True)}
     return [
         f"{kind} in second {second}: {kernel.get((second, kind), 0)}, not {reference.control[second, kind]}"
@@ -75,10 +75,10 @@ def _control_differences(world: World, reference: Reference) -> list[str]:
 
 def _order_differences(world: World, reference: Reference) -> list[str]:
     """The same messages in the same order at each process."""
-    events = world.events[: world.w[EVENTS]]
+    events = world.events[: world.w.event_count]
     differences = []
     for number, host in reference.hosts.items():
-        delivered = events[(events[:, 1] == number) & (events[:, 2] >= 0), 2].tolist()
+        delivered = events["what"][(events["process"] == number) & (events["what"] >= 0)].tolist()
         if delivered != host.payloads:
             differences.append(f"p{number} delivered {len(delivered)} messages in another order or number")
     return differences

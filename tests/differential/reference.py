@@ -10,12 +10,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.spray import Spray
-from aforesaid.sim.fleet.layout import CRASH, ENTER, SAY, SETTLE
-from aforesaid.sim.fleet.plan import Plan
 from support.harness import Recorder
 
 
@@ -150,21 +150,21 @@ class Reference:
         self.hosts[target].call("receive", source, message)
 
     def planned(self, what: int, who: int, whom: int) -> None:
-        if what == ENTER:
+        if what == What.ENTER:
             host = self.hosts[who] = Host(self, who)
             if whom >= 0:
                 host.call("join", name(whom))
             else:
                 host.call("begin")
-        elif what == SAY:
+        elif what == What.SAY:
             self.spoken += 1
             if self.hosts[who].up and self.hosts[who].machine.inside:
                 self.hosts[who].call("broadcast", self.spoken - 1)
-        elif what == SETTLE:
+        elif what == What.SETTLE:
             for host in self.hosts.values():
                 host.settled = True
                 host.call("settle")
-        elif what == CRASH:
+        elif what == What.CRASH:
             self.hosts[who].up = False
             self.at(self.now + self.plan.detector, self.tell, who)
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from aforesaid.sim.fleet import Paper
-from aforesaid.sim.fleet.plan import delays
+from aforesaid.fleet import Paper
+from aforesaid.fleet.plan import delays
 from differential.compared import compare, small
 
 DELAYS_MS = (1.0, 40.000007, 300.000019, 1_300.000003)

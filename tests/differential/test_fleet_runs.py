@@ -16,22 +16,12 @@ from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT
 from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
-from aforesaid.sim.fleet.compiled import SOURCES
-from aforesaid.sim.fleet.fleet import _run
-from aforesaid.sim.fleet.layout import (
-    BUFFERED,
-    DELIVERED,
-    EVICTED,
-    EXPECTED,
-    OPENER,
-    OUT,
-    SAFE,
-    SAFE_OUTS,
-    SAY,
-    TIME,
-)
-from aforesaid.sim.fleet.world import EVENTS_MAX, World
+from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
+from aforesaid.fleet.compiled import SOURCES
+from aforesaid.fleet.fleet import _run
+from aforesaid.fleet.layout import DELIVERED, Step
+from aforesaid.fleet.states import Out, What
+from aforesaid.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import ParquetSink
 from differential.compared import small
@@ -198,7 +188,7 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     for _ in range(2):  # A run that was stopped stays stopped.
         with pytest.raises(FleetBroken, match=rf"p{process} received message \d+ where it was not expected"):
             _run(world, plan.until, None)
-    assert world.w[TIME] < plan.until
+    assert world.w.time < plan.until
 
 
 def test_counters_are_what_the_tables_say() -> None:
@@ -211,18 +201,19 @@ def test_counters_are_what_the_tables_say() -> None:
     for moment in (600 * 10**9, 1_000 * 10**9, plan.until):
         _run(world, moment, None)
         bits = np.bitwise_count(world.masks & ~np.int64(DELIVERED)).sum()
-        assert world.w[EXPECTED] == bits
-        safe = [world.links[world.links[:, OUT + side] >= SAFE, OPENER + side] for side in (0, 1)]
+        assert world.w.expected == bits
+        out = world.links["sides"]["out"]
+        safe = [world.links[end][out[:, side] >= Out.SAFE] for side, end in enumerate(("opener", "other"))]
         outs = np.bincount(np.concatenate(safe), minlength=plan.processes)
-        assert outs.tolist() == world.processes[:, SAFE_OUTS].tolist()
-    assert world.w[EVICTED] > 0
-    assert world.w[EXPECTED] + world.w[BUFFERED] == 0
+        assert outs.tolist() == world.processes["safe_outs"].tolist()
+    assert world.w.evicted > 0
+    assert world.w.expected + world.w.buffered == 0
 
 
 def test_a_burst_of_broadcasts_does_not_overrun_the_trace() -> None:
     """More than the table of events has room for, at one moment: before any of them arrives."""
     plan = Paper(2, 1, minutes=1.0, speak_from=0.5, speak_until=0.5, delay_ms=2_500.0, traced="all").plan()
-    burst = np.tile(np.array([31 * 10**9, SAY, 0, 0], np.int64), (EVENTS_MAX + 10_000, 1))
+    burst = np.tile(np.array([(31 * 10**9, What.SAY, 0, 0)], Step.dtype), EVENTS_MAX + 10_000)
     sizes: list[int] = []
     speaking = replace(plan, schedule=np.concatenate([plan.schedule, burst]))
     outcome = simulate_fleet(speaking, events=lambda rows: sizes.append(len(rows)))
@@ -239,7 +230,8 @@ def test_limits_are_told() -> None:
         replace(Paper(10).plan(), delay=falling).validate()
     plan = Paper(10, 1, minutes=1.0, speak_from=0.5, speak_until=0.5).plan()
     enters = plan.schedule[9]
-    early = np.insert(plan.schedule, 10, [enters[0] + 1, SAY, enters[2], 0], axis=0)
+    say = np.array([(enters["at"] + 1, What.SAY, enters["who"], 0)], Step.dtype)
+    early = np.insert(plan.schedule, 10, say)
     assert simulate_fleet(replace(plan, schedule=early)).unsaid == 1
     late = replace(Paper(100, joins_per_second=0.5, **SHORT).plan(), traced=(1, 99))
     with pytest.raises(Misuse, match="p99 enters after the first broadcast"):
@@ -257,7 +249,7 @@ def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
     package = Path(aforesaid.__file__).parent
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from aforesaid.sim.fleet import compiled, kernel\n"
+        "from aforesaid.fleet import compiled, kernel\n"
         "print(compiled.__file__ + ' ' + compiled.SOURCES + ' ' + kernel.run.stats.cache_path)"
     )
     told = []
@@ -282,7 +274,7 @@ def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
 
 def test_uncompiled_it_does_the_same() -> None:
     code = (
-        "from aforesaid.sim.fleet import *;"
+        "from aforesaid.fleet import *;"
         "o = simulate_fleet(Paper(8, 3, minutes=1.0, speak_from=0.5, speak_until=0.7, delay_ms=40.0).plan());"
         "print(o.deliveries, o.receipts, o.held, sum(o.control.values()))"
     )
@@ -301,8 +293,8 @@ def test_uncompiled_it_does_the_same() -> None:
 
 
 BROKEN = """
-import aforesaid.sim.fleet.handshake as handshake
-from aforesaid.sim.fleet import Paper, simulate_fleet
+import aforesaid.fleet.handshake as handshake
+from aforesaid.fleet import Paper, simulate_fleet
 
 sound = handshake.mark
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from aforesaid.core import Misuse
+from aforesaid.fleet import FleetStopped, Overlay, flood, flood_wheel, random_overlay
+from aforesaid.fleet.layout import TARGET_SHIFT
 from aforesaid.protocols.overlay.link_memory import LinkMemory
-from aforesaid.sim.fleet import FleetStopped, Overlay, flood, flood_wheel, random_overlay
-from aforesaid.sim.fleet.layout import TARGET_SHIFT
 from support.harness import Recorder
 
 

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from aforesaid.fleet import trace_fleet
+from aforesaid.fleet.plan import Plan
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.experiment import Experiment
-from aforesaid.sim.fleet import trace_fleet
-from aforesaid.sim.fleet.plan import Plan
 from aforesaid.sim.grid import read_grid
 from aforesaid.sim.paper import Paper
 from aforesaid.trace import MemorySink

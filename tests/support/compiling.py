@@ -1,6 +1,6 @@
 """The fleet's kernels, compiled before the tests that use them begin."""
 
-from aforesaid.sim.fleet import Paper, simulate_fleet
+from aforesaid.fleet import Paper, simulate_fleet
 
 
 def compile_once() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show
 from aforesaid.cli.simulate import OWN_INVARIANT, first_failure
+from aforesaid.fleet import FleetBroken, FleetStopped, Outcome, trace_fleet
 from aforesaid.sim import Paper
-from aforesaid.sim.fleet import FleetBroken, FleetStopped, Outcome, trace_fleet
 from aforesaid.trace import MemorySink, Run
 from aforesaid.trace.parquet import ParquetSink, open_trace
 

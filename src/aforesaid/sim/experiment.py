@@ -37,6 +37,6 @@ def run_into(
     """Run an experiment on its engine and write its trace into a sink."""
     if isinstance(experiment, Scenario):
         return simulate_into(sink, experiment, run, progress=progress).run
-    from aforesaid.sim.fleet import trace_fleet
+    from aforesaid.fleet import trace_fleet
 
     return trace_fleet(experiment.plan(), sink, run, progress)[1]

@@ -1,6 +1,6 @@
 """The experiment of Nédelec, Molli and Mostéfaoui (2018b), section 3, as a file or a program describes it.
 
-It runs on the fleet (`aforesaid.sim.fleet`), which is compiled; this description of it is not, so that files
+It runs on the fleet (`aforesaid.fleet`), which is compiled; this description of it is not, so that files
 are read and validated without.
 """
 
@@ -13,7 +13,7 @@ from aforesaid.core import Misuse
 from aforesaid.sim.explain import explain
 
 if TYPE_CHECKING:
-    from aforesaid.sim.fleet.plan import Plan
+    from aforesaid.fleet.plan import Plan
 
 Minutes = Annotated[float, Meta(ge=0, le=100_000)]
 
@@ -73,6 +73,6 @@ class Paper(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine",
 
     def plan(self) -> "Plan":
         """What the fleet is to do, moment by moment."""
-        from aforesaid.sim.fleet.plan import plan_of
+        from aforesaid.fleet.plan import plan_of
 
         return plan_of(self)

@@ -41,16 +41,23 @@ def inner(function: Function) -> Function:
     """A function that kernels call: no wrapper for Python, no counting of references, and compiled once.
 
     The entry point holds the arrays, and nothing inside allocates: to count references would take longer than
-    the work. And left alone, numba compiles a function anew for every combination of constants among its
-    arguments.
+    the work. And left alone, numba compiles a function anew for every combination of constants and enums
+    among its arguments.
     """
     options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     compiled = untyped.njit(**options)(function)
     if not JIT_DISABLED:
         resolve = compiled.get_call_template
-        compiled.get_call_template = lambda args, kws: resolve(tuple(map(types.unliteral, args)), kws)
+        compiled.get_call_template = lambda args, kws: resolve(tuple(map(_widened, args)), kws)
     function_compiled: Function = compiled
     return function_compiled
+
+
+def _widened(argument: Any) -> Any:
+    """The type of an argument, whatever constant it is."""
+    unliteral: Callable[[Any], Any] = types.unliteral
+    plain = unliteral(argument)
+    return plain.dtype if isinstance(plain, types.IntEnumMember) else plain
 
 
 def entry(make: Callable[[str], Function]) -> Function:

@@ -5,20 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.sim.fleet.layout import (
-    AT,
-    CRASH,
-    ENTER,
-    NEVER,
-    SAY,
-    SCHEDULE,
-    SETTLE,
-    WHAT,
-    WHO,
-    WORDS_MAX,
-    Int32s,
-    Int64s,
-)
+from aforesaid.fleet.layout import NEVER, WORDS_MAX, Step
+from aforesaid.fleet.records import Int32s, Int64s, Records
+from aforesaid.fleet.states import What
 from aforesaid.sim.paper import Paper
 
 MINUTE = 60 * SECOND
@@ -37,8 +26,8 @@ class Plan:
     processes: int
     seed: int
     until: int
-    schedule: Int64s
-    """Rows (when, what, who, whom), in the order of time."""
+    schedule: Records
+    """Steps, in the order of time."""
     delay: Int64s
     """Rows (from when, delay); t + delay(t) must not fall."""
     chance: Int32s
@@ -56,12 +45,16 @@ class Plan:
 
     @property
     def crashes(self) -> int:
-        return int(np.sum(self.schedule[:, WHAT] == CRASH))
+        return len(self.steps(What.CRASH))
+
+    def steps(self, *what: What) -> Records:
+        """The steps of these kinds."""
+        return self.schedule[np.isin(self.schedule["what"], what)]
 
     def validate(self) -> None:
         if not 1 <= self.processes <= PROCESSES_MAX:
             raise Misuse(f"a fleet has 1 to {PROCESSES_MAX:,} processes, not {self.processes:,}")
-        if np.any(np.diff(self.schedule[:, 0]) < 0):
+        if np.any(np.diff(self.schedule["at"]) < 0):
             raise Misuse("a plan's schedule must be in the order of time")
         rises = np.diff(self.delay[:, 0]) + np.diff(self.delay[:, 1])
         if np.any(rises < 0):
@@ -90,14 +83,15 @@ def plan_of(paper: Paper) -> Plan:
     return plan
 
 
-def _spread(schedule: Int64s, count: int) -> tuple[int, ...]:
+def _spread(schedule: Records, count: int) -> tuple[int, ...]:
     """So many processes, or as many as there are, of those that are surely inside before the first broadcast.
 
     What a process is owed that comes later is its contact's word, which only a whole trace has.
     """
-    said = schedule[schedule[:, WHAT] == SAY, AT]
+    what, at = schedule["what"], schedule["at"]
+    said = at[what == What.SAY]
     first = said[0] if len(said) else NEVER
-    inside = schedule[(schedule[:, WHAT] == ENTER) & (schedule[:, AT] <= first - SETTLED), WHO]
+    inside = schedule["who"][(what == What.ENTER) & (at <= first - SETTLED)]
     places = np.linspace(0, len(inside) - 1, min(count, len(inside)))
     return tuple(inside[np.round(places).astype(np.int64)].tolist())
 
@@ -112,31 +106,34 @@ def delays(paper: Paper) -> Int64s:
     return np.stack([times, MILLISECOND + steps * 10 * MILLISECOND], 1)
 
 
-def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Int64s, int]:
+def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:
     enters = _enters(paper, rng)
     crashes = _crashes(paper, rng, len(enters))
-    enters = np.concatenate([enters, crashes[crashes[:, 1] == ENTER]])
+    crashed = crashes["what"] == What.CRASH
+    enters, crashes = np.concatenate([enters, crashes[~crashed]]), crashes[crashed]
     says = _says(paper, rng, enters, crashes)
-    settle = np.array([[round(min(paper.speak_until, paper.minutes) * MINUTE), SETTLE, 0, 0]], np.int64)
-    rows = np.concatenate([enters, crashes[crashes[:, 1] == CRASH], says, settle])
-    return rows[np.argsort(rows[:, 0], kind="stable")], len(enters)
+    settle = np.array(
+        [(round(min(paper.speak_until, paper.minutes) * MINUTE), What.SETTLE, 0, 0)], Step.dtype
+    )
+    steps = np.concatenate([enters, crashes, says, settle])
+    return steps[np.argsort(steps["at"], kind="stable")], len(enters)
 
 
-def _enters(paper: Paper, rng: np.random.Generator) -> Int64s:
+def _enters(paper: Paper, rng: np.random.Generator) -> Records:
     """Processes enter one by one, each through one that is surely inside by then."""
-    rows = np.zeros((paper.processes, SCHEDULE), np.int64)
+    steps = np.zeros(paper.processes, Step.dtype)
     order = np.arange(paper.processes)
     # Not on a round moment: nothing else is to happen at the same time.
-    rows[:, 0] = np.round(order * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
-    rows[:, 1], rows[:, 2] = ENTER, order
-    steps = delays(paper)
-    slow = steps[np.searchsorted(steps[:, 0], rows[:, 0], side="right") - 1, 1]
-    inside = np.maximum(1, np.searchsorted(rows[:, 0], rows[:, 0] - 5 * slow))
-    rows[:, 3] = np.where(order == 0, -1, (rng.random(paper.processes) * inside).astype(np.int64))
-    return rows
+    steps["at"] = at = np.round(order * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
+    steps["what"], steps["who"] = What.ENTER, order
+    rising = delays(paper)
+    slow = rising[np.searchsorted(rising[:, 0], at, side="right") - 1, 1]
+    inside = np.maximum(1, np.searchsorted(at, at - 5 * slow))
+    steps["whom"] = np.where(order == 0, -1, (rng.random(paper.processes) * inside).astype(np.int64))
+    return steps
 
 
-def _crashes(paper: Paper, rng: np.random.Generator, first: int) -> Int64s:
+def _crashes(paper: Paper, rng: np.random.Generator, first: int) -> Records:
     """While processes speak, some crash; for each, one enters through another that is up."""
     rate = paper.crashes_per_minute / 100 * paper.processes
     rows: list[tuple[int, int, int, int]] = []
@@ -145,25 +142,25 @@ def _crashes(paper: Paper, rng: np.random.Generator, first: int) -> Int64s:
         time = paper.speak_from * MINUTE
         while (time := time + rng.exponential(MINUTE / rate)) < paper.speak_until * MINUTE:
             victim = up.pop(int(rng.integers(len(up))))
-            rows.append((int(time), CRASH, victim, 0))
-            rows.append((int(time) + 1_009, ENTER, first, up[int(rng.integers(len(up)))]))
+            rows.append((int(time), What.CRASH, victim, 0))
+            rows.append((int(time) + 1_009, What.ENTER, first, up[int(rng.integers(len(up)))]))
             up.append(first)
             first += 1
-    return np.array(rows, np.int64).reshape(-1, SCHEDULE)
+    return np.array(rows, Step.dtype)
 
 
-def _says(paper: Paper, rng: np.random.Generator, enters: Int64s, crashes: Int64s) -> Int64s:
+def _says(paper: Paper, rng: np.random.Generator, enters: Records, crashes: Records) -> Records:
     """Every second, processes chosen at random among all inside; different ones, if there are enough."""
     rows = []
     begin, end = round(paper.speak_from * 60), round(min(paper.speak_until, paper.minutes) * 60)
-    gone = {int(who): int(when) for when, what, who, _ in crashes if what == CRASH}
+    gone = {who: when for when, _, who, _ in crashes.tolist()}
     for second in range(begin, end):
         time = second * SECOND
-        settled = enters[enters[:, 0] <= time - SETTLED, 2]
+        settled = enters["who"][enters["at"] <= time - SETTLED]
         if gone:
             settled = np.array([who for who in settled if gone.get(int(who), time + 1) > time])
         count = paper.broadcasts_per_second if len(settled) else 0
         chosen = rng.choice(settled, count, replace=count > len(settled))
         # A microsecond apart: one wave of copies follows the other, and finds its masks in the cache.
-        rows += [(time + 1_009 * i, SAY, int(who), 0) for i, who in enumerate(chosen)]
-    return np.array(rows, np.int64).reshape(-1, SCHEDULE)
+        rows += [(time + 1_009 * i, What.SAY, int(who), 0) for i, who in enumerate(chosen)]
+    return np.array(rows, Step.dtype)

@@ -1,4 +1,4 @@
-"""What `aforesaid reproduce` runs on the fleet: figure 5, churn, the crossover, the flood.
+"""What is reproduced on the fleet: figure 5, churn, the crossover, the flood.
 
 Each figure writes its pictures and series, and returns the rows that sum it up.
 """
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aforesaid.cli import show
-from aforesaid.report.fleet import Curve, draw_against, draw_over_time
-from aforesaid.sim.fleet import Outcome, Paper, Series, delay_at, flood, random_overlay, simulate_fleet
+from aforesaid.fleet import Outcome, Paper, Series, delay_at, flood, random_overlay, simulate_fleet
+from aforesaid.reproduce.drawing import Curve, draw_against, draw_over_time
+from aforesaid.reproduce.telling import Rows, Telling
 
 SIZES = (100, 1_000, 10_000)
 CHURN_RATES = (0.0, 1.0, 5.0)
@@ -25,13 +25,12 @@ CROSSOVER_DELAYS_MS = (10.0, 30.0, 100.0, 300.0, 1_000.0, 2_500.0)
 CROSSOVER_RATES = (10, 100)
 FLOOD_SIZE, FLOOD_DEGREE = 1_000_000, 20
 
-Rows = list[dict[str, Any]]
 Floats = npt.NDArray[np.float64]
 
 
-def figure_5a(processes: list[int], seed: int, out: Path) -> Rows:
+def figure_5a(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
     """Local space over time, beside the vectors that would do the same."""
-    outcomes = _figure_5(processes, seed, out)
+    outcomes = _figure_5(processes, seed, out, telling)
     curves = [
         Curve(f"{count:,} processes", outcome.series.time_s, outcome.series.space, count)
         for count, outcome in outcomes.items()
@@ -48,9 +47,9 @@ def figure_5a(processes: list[int], seed: int, out: Path) -> Rows:
     ]
 
 
-def figure_5b(processes: list[int], seed: int, out: Path) -> Rows:
+def figure_5b(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
     """Control messages over time."""
-    outcomes = _figure_5(processes, seed, out)
+    outcomes = _figure_5(processes, seed, out, telling)
     curves = [
         Curve(f"{count:,} processes", outcome.series.time_s, outcome.series.control_all)
         for count, outcome in outcomes.items()
@@ -62,18 +61,18 @@ def figure_5b(processes: list[int], seed: int, out: Path) -> Rows:
     ]
 
 
-def _figure_5(processes: list[int], seed: int, out: Path) -> dict[int, Outcome]:
-    outcomes = {count: _run(Paper(count, seed)) for count in processes or SIZES}
+def _figure_5(processes: list[int], seed: int, out: Path, telling: Telling) -> dict[int, Outcome]:
+    outcomes = {count: _run(Paper(count, seed), telling) for count in processes or SIZES}
     for count, outcome in outcomes.items():
         _write_series(out / f"fig5-{count}.csv", outcome)
     return outcomes
 
 
-def churn(processes: list[int], seed: int, out: Path) -> Rows:
+def churn(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
     """Figure 5's axes while processes crash and others take their place."""
     rows: Rows = []
     for count in processes or [1_000]:
-        outcomes = {rate: _run(Paper(count, seed, crashes_per_minute=rate)) for rate in CHURN_RATES}
+        outcomes = {rate: _run(Paper(count, seed, crashes_per_minute=rate), telling) for rate in CHURN_RATES}
         space, control = [], []
         for rate, outcome in outcomes.items():
             series, label = outcome.series, f"{rate:g} % of {count:,} crash per minute"
@@ -98,14 +97,14 @@ def churn(processes: list[int], seed: int, out: Path) -> Rows:
     return rows
 
 
-def crossover(processes: list[int], seed: int, out: Path) -> Rows:
+def crossover(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
     """Where a vector with an entry for each process becomes smaller than link memory."""
     rows: Rows = []
     curves = []
     delays = np.array(CROSSOVER_DELAYS_MS)
     for rate in CROSSOVER_RATES:
         for count in processes or CROSSOVER_SIZES:
-            space = [_plateau(count, seed, rate, delay_ms) for delay_ms in CROSSOVER_DELAYS_MS]
+            space = [_plateau(count, seed, rate, delay_ms, telling) for delay_ms in CROSSOVER_DELAYS_MS]
             label = f"{count:,} processes, {rate} broadcasts/s"
             vector = count if rate == CROSSOVER_RATES[0] else None
             curves.append(Curve(label, delays, np.array(space), vector))
@@ -117,7 +116,7 @@ def crossover(processes: list[int], seed: int, out: Path) -> Rows:
     return rows
 
 
-def _plateau(count: int, seed: int, rate: int, delay_ms: float) -> float:
+def _plateau(count: int, seed: int, rate: int, delay_ms: float, telling: Telling) -> float:
     """Space per process under one delay, averaged over the last two of five minutes of talking."""
     speak_from = max(3.0, 1.0 + count / 600)
     paper = Paper(
@@ -129,7 +128,7 @@ def _plateau(count: int, seed: int, rate: int, delay_ms: float) -> float:
         broadcasts_per_second=rate,
         delay_ms=delay_ms,
     )
-    series = _run(paper).series
+    series = _run(paper, telling).series
     chosen = (series.time_s > (speak_from + 3) * 60) & (series.time_s < (speak_from + 5) * 60)
     return round(float(series.space[chosen].mean()), 1)
 
@@ -144,13 +143,13 @@ def _crossing(delays_ms: Floats, space: list[float], entries: int) -> str:
     return f"from {float(crossing):.0f} ms"
 
 
-def flood_of_many(processes: list[int], seed: int, out: Path) -> Rows:
+def flood_of_many(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
     """One broadcast on a static overlay: its time and memory."""
     rows: Rows = []
     for count in processes or [FLOOD_SIZE]:
         random_overlay(3, 1, seed)  # Compiles.
         began = time.process_time()
-        with show.progress(f"an overlay of {count:,} processes", None):
+        with telling(f"an overlay of {count:,} processes", None):
             overlay = random_overlay(count, min(FLOOD_DEGREE, count // 3), seed)
         built = time.process_time() - began
         flood(overlay, np.array([[0, 0]]), 1)
@@ -174,7 +173,7 @@ def flood_of_many(processes: list[int], seed: int, out: Path) -> Rows:
     return rows
 
 
-FIGURES: dict[str, Callable[[list[int], int, Path], Rows]] = {
+FIGURES: dict[str, Callable[[list[int], int, Path, Telling], Rows]] = {
     "fig5a": figure_5a,
     "fig5b": figure_5b,
     "churn": churn,
@@ -184,7 +183,7 @@ FIGURES: dict[str, Callable[[list[int], int, Path], Rows]] = {
 
 
 @cache
-def _run(paper: Paper) -> Outcome:
+def _run(paper: Paper, telling: Telling) -> Outcome:
     """Run once: figures 5a and 5b come from the same runs."""
     what = f"{paper.processes:,} processes, {paper.broadcasts_per_second} broadcasts/s"
     if paper.delay_ms is not None:
@@ -192,7 +191,7 @@ def _run(paper: Paper) -> Outcome:
     if paper.crashes_per_minute:
         what += f", {paper.crashes_per_minute:g} % crash per minute"
     plan = paper.plan()
-    with show.progress(what, plan.until) as move:
+    with telling(what, plan.until) as move:
         move(note="compiling, the first time for half a minute")
 
         def tell(now: int, receipts: int, deliveries: int) -> None:

@@ -3,15 +3,17 @@
 A compiled kernel (numba) for PRC-broadcast; the only package that knows numba, so import it by name.
 """
 
-from aforesaid.sim.fleet.fleet import FleetBroken, FleetStopped, Outcome, Series, delay_at, simulate_fleet
-from aforesaid.sim.fleet.flood import Flood, flood, flood_wheel
-from aforesaid.sim.fleet.overlay import Overlay, random_overlay
-from aforesaid.sim.fleet.plan import Plan
-from aforesaid.sim.fleet.tracing import trace_fleet
+from aforesaid.fleet.errors import FleetBroken, FleetFull, FleetStopped
+from aforesaid.fleet.fleet import Outcome, Series, delay_at, simulate_fleet
+from aforesaid.fleet.flood import Flood, flood, flood_wheel
+from aforesaid.fleet.overlay import Overlay, random_overlay
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.tracing import trace_fleet
 from aforesaid.sim.paper import Paper
 
 __all__ = [
     "FleetBroken",
+    "FleetFull",
     "FleetStopped",
     "Flood",
     "Outcome",

@@ -1,19 +1,18 @@
-"""`aforesaid reproduce table1`: the PRC-broadcast paper's Table 1, terms beside measured figures."""
+"""The PRC-broadcast paper's Table 1 as text: its terms beside measured figures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from aforesaid.cli import show
-from aforesaid.sim.table1 import SIZES, TERMS, Row, best_case, measure
+from aforesaid.reproduce.costs import SIZES, TERMS, Row, best_case, measure
+from aforesaid.reproduce.telling import Rows, Telling
 
 
-def table_1(processes: list[int], out: Path) -> list[dict[str, Any]]:
+def table_1(processes: list[int], out: Path, telling: Telling) -> Rows:
     """Measure, and write the table as text; the rows are for the CSV."""
     sizes = processes or list(SIZES)
     rows = []
-    with show.progress("table 1", len(TERMS) * len(sizes)) as move:
+    with telling("table 1", len(TERMS) * len(sizes)) as move:
         for name in TERMS:
             for n in sizes:
                 move(note=f"{name}, {n} processes")

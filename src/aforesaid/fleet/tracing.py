@@ -10,10 +10,11 @@ import numpy as np
 
 from aforesaid import __version__
 from aforesaid.core import SECOND, MessageId, Misuse
+from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.records import Records
+from aforesaid.fleet.states import What
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.sim.fleet.fleet import Outcome, Progress, simulate_fleet
-from aforesaid.sim.fleet.layout import AT, CRASH, ENTER, SAY, WHAT, WHO, Int64s
-from aforesaid.sim.fleet.plan import Plan
 from aforesaid.trace import Run, Sink, Tracer
 
 
@@ -65,12 +66,12 @@ class _Scribe:
     def __init__(self, plan: Plan, tracer: Tracer) -> None:
         self.tracer = tracer
         self.traced = set(range(plan.processes) if plan.traced is None else plan.traced)
-        what = plan.schedule[:, WHAT]
-        rows = plan.schedule[((what == ENTER) | (what == CRASH)) & (plan.schedule[:, AT] < plan.until)]
-        self.comings = deque(row for row in rows.tolist() if row[WHO] in self.traced)
+        steps = plan.steps(What.ENTER, What.CRASH)
+        steps = steps[(steps["at"] < plan.until) & np.isin(steps["who"], list(self.traced))]
+        self.comings = deque(steps.tolist())
         self.whole = len(self.traced) == plan.processes
         self._validate(plan)
-        self.origins = plan.schedule[what == SAY, WHO].tolist()
+        self.origins = plan.steps(What.SAY)["who"].tolist()
         self.index: dict[int, int] = {}
         """Of those that are up, and traced still."""
         self.incarnation: dict[int, int] = {}
@@ -79,12 +80,12 @@ class _Scribe:
 
     def _validate(self, plan: Plan) -> None:
         """What a newcomer is owed is its contact's word: unless all are traced, nobody may come late."""
-        said = plan.schedule[plan.schedule[:, WHAT] == SAY, AT]
-        late = [row[WHO] for row in self.comings if row[WHAT] == ENTER and len(said) and row[AT] > said[0]]
+        said = plan.steps(What.SAY)["at"][:1]
+        late = [who for at, what, who, _ in self.comings if what == What.ENTER and said.size and at > said[0]]
         if late and not self.whole:
             raise Misuse(f"p{late[0]} enters after the first broadcast: trace all processes, or not this one")
 
-    def take(self, events: Int64s) -> None:
+    def take(self, events: Records) -> None:
         for time, process, what in events.tolist():
             self.reach(time)
             if what == -1 - process:
@@ -104,9 +105,9 @@ class _Scribe:
 
     def reach(self, time: int) -> None:
         """Processes begin and end before what comes after."""
-        while self.comings and self.comings[0][AT] <= time:
+        while self.comings and self.comings[0][0] <= time:
             when, what, who, whom = self.comings.popleft()
-            if what == ENTER:
+            if what == What.ENTER:
                 self.begin(who, 0, when, joining=self.whole and whom >= 0)
             elif who in self.index:
                 self.tracer.ended(self.index.pop(who), "crashed", when)

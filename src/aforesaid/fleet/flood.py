@@ -10,14 +10,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet.compiled import entry, inner
-from aforesaid.sim.fleet.fleet import FleetStopped
-from aforesaid.sim.fleet.layout import DELIVERED, TARGET_SHIFT, Int32s, Int64s
-from aforesaid.sim.fleet.overlay import Overlay
+from aforesaid.fleet.compiled import entry, inner
+from aforesaid.fleet.errors import FleetBroken
+from aforesaid.fleet.layout import DELIVERED, TARGET_SHIFT, Run
+from aforesaid.fleet.overlay import Overlay
+from aforesaid.fleet.records import Int32s, Int64s, Record, Records, Rows
 
 CHUNK = 64
 
-F_RECEIPTS, F_DELIVERIES, F_DUPLICATE, F_AREA, F_PEAK, F_HELD, F_END = range(7)
+
+class Totals(Record):
+    receipts: int
+    deliveries: int
+    twice: int
+    """Message << 32 | process where a copy was not expected, plus 1."""
+    area: int
+    peak: int
+    held: int
+    ended: int
+
+
+class Spoke(Record):
+    """What arrives at one time: the first and the last chunk of it, and how many entries the last has."""
+
+    first: int
+    last: int
+    filled: int
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,7 @@ def flood(overlay: Overlay, said: Int64s, delay: int, log: bool = False) -> Floo
     n, messages = len(overlay.wires), len(said)
     forwards = n * min(messages, _overlapping(said, delay, n))
     rows = np.zeros((n * messages if log else 0, 3), np.int64)
-    totals = np.zeros(7, np.int64)
+    totals = np.zeros(1, Totals.dtype)
     _flood(
         overlay.wires,
         np.zeros((messages, n), np.int64),
@@ -50,9 +68,9 @@ def flood(overlay: Overlay, said: Int64s, delay: int, log: bool = False) -> Floo
         np.ascontiguousarray(said, np.int64),
         delay,
         np.zeros(1 << (forwards - 1).bit_length(), np.int64),
-        np.zeros((1 << (16 * messages).bit_length(), 2), np.int64),
+        np.zeros(1 << (16 * messages).bit_length(), Run.dtype),
         rows,
-        totals,
+        totals[0],
     )
     return _flooded(totals, rows)
 
@@ -67,9 +85,10 @@ def flood_wheel(overlay: Overlay, said: Int64s, delays: Int32s, log: bool = Fals
     masks = np.zeros((messages, n), np.int64)
     slots = 1 << int(delays.max()).bit_length()
     chunks = n * (wires.shape[1] - 1) * messages // CHUNK + 2 * slots + messages + 1
-    wheel = np.full((slots, 3), -1, np.int64)
+    wheel = np.zeros(slots, Spoke.dtype)
+    wheel["first"] = -1
     rows = np.zeros((n * messages if log else 0, 3), np.int64)
-    totals = np.zeros(7, np.int64)
+    totals = np.zeros(1, Totals.dtype)
     _flood_wheel(
         wires,
         masks,
@@ -79,16 +98,16 @@ def flood_wheel(overlay: Overlay, said: Int64s, delays: Int32s, log: bool = Fals
         wheel,
         np.zeros((chunks, CHUNK + 1), np.int64),
         rows,
-        totals,
+        totals[0],
     )
     return _flooded(totals, rows)
 
 
-def _flooded(totals: Int64s, rows: Int64s) -> Flood:
-    if totals[F_DUPLICATE]:
-        message, process = divmod(int(totals[F_DUPLICATE]) - 1, 1 << 32)
-        raise FleetStopped(f"p{process} received message {message} where it was not expected")
-    receipts, deliveries, _, area, peak, held, ended = totals.tolist()
+def _flooded(totals: Records, rows: Int64s) -> Flood:
+    receipts, deliveries, twice, area, peak, held, ended = totals[0].tolist()
+    if twice:
+        message, process = divmod(twice - 1, 1 << 32)
+        raise FleetBroken(f"p{process} received message {message} where it was not expected")
     return Flood(receipts, deliveries, area, peak, held, ended, rows)
 
 
@@ -122,16 +141,16 @@ def _make(sources: str) -> Callable[..., None]:
         said: Int64s,
         delay: int,
         fifo: Int64s,
-        runs: Int64s,
+        runs: Rows[Run],
         log: Int64s,
-        totals: Int64s,
+        totals: Totals,
     ) -> None:
         head, tail, room, spoken = 0, 0, fifo.size - 1, 0
         run, last, ring = 0, 0, runs.shape[0] - 1
         held, peak, area, now, receipts, deliveries, twice = 0, 0, 0, 0, 0, 0, 0
         while sources and (run < last or spoken < said.shape[0]):
             before, message = deliveries, spoken
-            if run == last or (spoken < said.shape[0] and said[spoken, 0] <= runs[run & ring, 0]):
+            if run == last or (spoken < said.shape[0] and said[spoken, 0] <= runs[run & ring].arrival):
                 time, p = said[spoken, 0], said[spoken, 1]
                 area, now = area + held * (time - now), time
                 spoken += 1
@@ -141,7 +160,7 @@ def _make(sources: str) -> Callable[..., None]:
                 tail += 1
                 deliveries += 1
             else:
-                time, end = runs[run & ring, 0], runs[run & ring, 1]
+                time, end = runs[run & ring].arrival, runs[run & ring].end
                 area, now = area + held * (time - now), time
                 run += 1
                 while head < end:
@@ -172,10 +191,10 @@ def _make(sources: str) -> Callable[..., None]:
                     log[before + i, 0], log[before + i, 1] = time, forward & 0xFFFFFFFF
                     log[before + i, 2] = forward >> 32
             if deliveries > before:
-                runs[last & ring, 0], runs[last & ring, 1] = time + delay, tail
+                runs[last & ring].arrival, runs[last & ring].end = time + delay, tail
                 last += 1
-        totals[F_RECEIPTS], totals[F_DELIVERIES], totals[F_DUPLICATE] = receipts, deliveries, twice
-        totals[F_AREA], totals[F_PEAK], totals[F_HELD], totals[F_END] = area, peak, held, now
+        totals.receipts, totals.deliveries, totals.twice = receipts, deliveries, twice
+        totals.area, totals.peak, totals.held, totals.ended = area, peak, held, now
 
     return kernel
 
@@ -187,13 +206,13 @@ def _make_wheel(sources: str) -> Callable[..., None]:
         opens: Int64s,
         said: Int64s,
         delays: Int32s,
-        wheel: Int64s,
+        wheel: Rows[Spoke],
         chunks: Int64s,
         log: Int64s,
-        totals: Int64s,
+        totals: Totals,
     ) -> None:
-        # wheel[slot]: first chunk, last chunk, entries in the last. chunks[c]: the next chunk, then entries
-        # message << 40 | process << 6 | bit. A blank chunk's first word leads to the next blank one.
+        # chunks[c]: the next chunk, then entries message << 40 | process << 6 | bit. A blank chunk's first
+        # word leads to the next blank one.
         blank, flying, spoken, room = 0, 0, 0, wheel.shape[0] - 1
         for chunk in range(chunks.shape[0]):
             chunks[chunk, 0] = chunk + 1
@@ -201,9 +220,9 @@ def _make_wheel(sources: str) -> Callable[..., None]:
         while sources and (flying or spoken < said.shape[0]):
             if flying == 0:
                 now = said[spoken, 0]
-            first, place = wheel[now & room, 0], 1
-            wheel[now & room, 0] = -1
-            last, filled = wheel[now & room, 1], wheel[now & room, 2]
+            spoke = wheel[now & room]
+            first, last, filled, place = spoke.first, spoke.last, spoke.filled, 1
+            spoke.first = -1
             while True:
                 if spoken < said.shape[0] and said[spoken, 0] == now:
                     message, q, bit = spoken, said[spoken, 1], 0
@@ -235,26 +254,26 @@ def _make_wheel(sources: str) -> Callable[..., None]:
                     log[deliveries, 0], log[deliveries, 1], log[deliveries, 2] = now, q, message
                 deliveries += 1
                 for i in range(1, int(wires[q, 0]) + 1):
-                    slot = (now + delays[q, i - 1]) & room
-                    if wheel[slot, 0] < 0 or wheel[slot, 2] == CHUNK:
+                    spoke = wheel[(now + delays[q, i - 1]) & room]
+                    if spoke.first < 0 or spoke.filled == CHUNK:
                         fresh = blank
                         blank = chunks[fresh, 0]
-                        if wheel[slot, 0] < 0:
-                            wheel[slot, 0] = fresh
+                        if spoke.first < 0:
+                            spoke.first = fresh
                         else:
-                            chunks[wheel[slot, 1], 0] = fresh
-                        wheel[slot, 1], wheel[slot, 2] = fresh, 0
-                    wheel[slot, 2] += 1
+                            chunks[spoke.last, 0] = fresh
+                        spoke.last, spoke.filled = fresh, 0
+                    spoke.filled += 1
                     target = int(wires[q, i])
-                    chunks[wheel[slot, 1], wheel[slot, 2]] = (
+                    chunks[spoke.last, spoke.filled] = (
                         (message << 40) | ((target >> TARGET_SHIFT) << 6) | (target & 63)
                     )
                     flying += 1
             peak = max(peak, held)
             area += held
             now += 1
-        totals[F_RECEIPTS], totals[F_DELIVERIES], totals[F_DUPLICATE] = receipts, deliveries, twice
-        totals[F_AREA], totals[F_PEAK], totals[F_HELD], totals[F_END] = area, peak, held, now - 1
+        totals.receipts, totals.deliveries, totals.twice = receipts, deliveries, twice
+        totals.area, totals.peak, totals.held, totals.ended = area, peak, held, now - 1
 
     return kernel
 

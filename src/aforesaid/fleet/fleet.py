@@ -13,57 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import Misuse
+from aforesaid.fleet.compiled import compiled_once
+from aforesaid.fleet.errors import FleetBroken, FleetFull
+from aforesaid.fleet.kernel import run
+from aforesaid.fleet.layout import BITS, WORDS_MAX
+from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.records import Records
+from aforesaid.fleet.states import COUNTED, Out, Status
+from aforesaid.fleet.world import World
 from aforesaid.sim.connected import strongly_connected
-from aforesaid.sim.fleet.compiled import compiled_once
-from aforesaid.sim.fleet.kernel import run
-from aforesaid.sim.fleet.layout import (
-    BITS,
-    BUFFERED,
-    COUNTED,
-    DEGREE,
-    DELIVERIES,
-    DUPLICATE,
-    EVENTS,
-    EVICTED,
-    EXPECTED,
-    FINE,
-    HAD,
-    INSIDE,
-    LINKS_GONE,
-    LISTS,
-    LOG_SHORT,
-    MISSED,
-    OPENER,
-    OTHER,
-    OUT,
-    OWED,
-    QUEUE,
-    RECEIPTS,
-    S_ARCS,
-    S_BUFFERED,
-    S_CONTROL,
-    S_DELIVERIES,
-    S_EXPECTED,
-    S_INSIDE,
-    S_LINKS,
-    S_RECEIPTS,
-    SAFE,
-    SAID,
-    SERIALS,
-    SLOTS,
-    SPOKEN,
-    STATUS,
-    STATUS_A,
-    STATUS_B,
-    TIME,
-    TRACE_FULL,
-    UNSAID,
-    UP,
-    WORDS_MAX,
-    Int64s,
-)
-from aforesaid.sim.fleet.plan import Plan
-from aforesaid.sim.fleet.world import World
 
 SLICES = 200
 """How often a run comes back to tell of its progress."""
@@ -72,14 +30,6 @@ Progress = Callable[[int, int, int], None]
 """Called now and then with the virtual time, the receipts and the deliveries so far."""
 
 Floats = npt.NDArray[np.float64]
-
-
-class FleetStopped(RuntimeError):
-    """A run cannot go on: there is no room for what happens, or the protocol broke its promise."""
-
-
-class FleetBroken(FleetStopped):
-    """The protocol broke its promise: a message would have been delivered twice."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +85,7 @@ class Outcome:
 
 
 def simulate_fleet(
-    plan: Plan, progress: Progress | None = None, events: Callable[[Int64s], None] | None = None
+    plan: Plan, progress: Progress | None = None, events: Callable[[Records], None] | None = None
 ) -> Outcome:
     """Run a plan to its end. `events` gets the traced rows, chunk by chunk; without it nothing is traced."""
     plan.validate()
@@ -146,56 +96,57 @@ def simulate_fleet(
     for number in range(1, SLICES + 1):
         _run(world, plan.until * number // SLICES, events)
         if progress:
-            progress(int(world.w[TIME]), int(world.w[RECEIPTS]), int(world.w[DELIVERIES]))
+            progress(int(world.w.time), int(world.w.receipts), int(world.w.deliveries))
     spent = time.process_time() - began
     return _outcome(world, spent)
 
 
-def _run(world: World, until: int, events: Callable[[Int64s], None] | None) -> None:
+def _run(world: World, until: int, events: Callable[[Records], None] | None) -> None:
     w = world.w
     while True:
         run(w, until)
-        if events and w[EVENTS]:
-            events(world.events[: w[EVENTS]])
-        w[EVENTS] = 0
-        if w[STATUS] == FINE:
+        if events and w.event_count:
+            events(world.events[: w.event_count])
+        w.event_count = 0
+        if w.status == Status.FINE:
             return
-        if w[STATUS] != TRACE_FULL:
-            raise (FleetBroken if w[STATUS] == DUPLICATE else FleetStopped)(_reason(world))
-        w[STATUS] = FINE
+        if w.status != Status.TRACE_FULL:
+            raise (FleetBroken if w.status == Status.DUPLICATE else FleetFull)(_reason(world))
+        w.status = Status.FINE
 
 
 def _reason(world: World) -> str:
     w = world.w
-    first, second = int(w[STATUS_A]), int(w[STATUS_B])
+    first, second = int(w.status_a), int(w.status_b)
     why = {
-        DUPLICATE: f"p{first} received message {second} where it was not expected: exactly once is broken",
-        SLOTS: f"message {first} is still expected {second} times when its slot is needed again",
-        DEGREE: f"p{first} has more than {BITS * WORDS_MAX} links",
-        QUEUE: "the queues are full",
-        LINKS_GONE: "the table of links is full",
-        LISTS: f"p{first} has more arcs or pairs to remember than there is room for",
-        LOG_SHORT: f"a handshake of p{first} lasted longer than its delivery log",
-    }[int(w[STATUS])]
-    return f"the fleet stopped at {w[TIME] / 1e9:.3f} s: {why} (seed {world.plan.seed})"
+        Status.DUPLICATE: f"p{first} received message {second} where it was not expected: "
+        "exactly once is broken",
+        Status.SLOTS: f"message {first} is still expected {second} times when its slot is needed again",
+        Status.DEGREE: f"p{first} has more than {BITS * WORDS_MAX} links",
+        Status.QUEUE: "the queues are full",
+        Status.LINKS_GONE: "the table of links is full",
+        Status.LISTS: f"p{first} has more arcs or pairs to remember than there is room for",
+        Status.LOG_SHORT: f"a handshake of p{first} lasted longer than its delivery log",
+    }[Status(w.status)]
+    return f"the fleet stopped at {w.time / 1e9:.3f} s: {why} (seed {world.plan.seed})"
 
 
 def _outcome(world: World, spent: float) -> Outcome:
     w, slots = world.w, world.slots
-    kept = slots[: min(int(w[SERIALS]), len(slots))]
-    still = int(w[EXPECTED] + w[BUFFERED])
-    lacking = np.maximum(0, kept[:, OWED] - kept[:, HAD])[kept[:, SAID] >= 0].sum()
-    control = world.series[:, S_CONTROL:].sum(0)
+    kept = slots[: min(int(w.serials), len(slots))]
+    still = int(w.expected + w.buffered)
+    lacking = np.maximum(0, kept["owed"] - kept["had"])[kept["said"] >= 0].sum()
+    control = world.series["control"].sum(0)
     return Outcome(
         plan=world.plan,
         series=series(world.series, world.plan.bucket),
-        broadcasts=int(w[SPOKEN] - w[UNSAID]),
-        unsaid=int(w[UNSAID]),
-        deliveries=int(w[DELIVERIES]),
-        receipts=int(w[RECEIPTS]),
+        broadcasts=int(w.spoken - w.unsaid),
+        unsaid=int(w.unsaid),
+        deliveries=int(w.deliveries),
+        receipts=int(w.receipts),
         held=still,
-        missed=int(w[MISSED] + lacking),
-        evicted=int(w[EVICTED]),
+        missed=int(w.missed + lacking),
+        evicted=int(w.evicted),
         connected=_connected(world),
         control={kind: int(count) for kind, count in zip(COUNTED, control, strict=True)},
         cpu_seconds=spent,
@@ -204,29 +155,29 @@ def _outcome(world: World, spent: float) -> Outcome:
 
 
 def _connected(world: World) -> bool:
-    up = np.flatnonzero(world.processes[:, UP])
+    up = np.flatnonzero(world.processes["up"])
     links: dict[str, list[str]] = {str(p): [] for p in up}
-    for side in (0, 1):
-        safe = world.links[world.links[:, OUT + side] >= SAFE]
-        for p, peer in safe[:, [OPENER + side, OTHER - side]].tolist():
+    for side, (mine, far) in enumerate((("opener", "other"), ("other", "opener"))):
+        safe = world.links[world.links["sides"]["out"][:, side] >= Out.SAFE]
+        for p, peer in safe[[mine, far]].tolist():
             links[str(p)].append(str(peer))
-    return bool(world.processes[up, INSIDE].all()) and strongly_connected(links)
+    return bool(world.processes["inside"][up].all()) and strongly_connected(links)
 
 
-def series(rows: Int64s, bucket: int) -> Series:
+def series(rows: Records, bucket: int) -> Series:
     """Integrals and counts as means and rates per process."""
-    process_seconds = np.maximum(rows[:, S_INSIDE], 1) / 1e9
-    inside = np.maximum(rows[:, S_INSIDE], 1)
+    process_seconds = np.maximum(rows["inside"], 1) / 1e9
+    inside = np.maximum(rows["inside"], 1)
     return Series(
         time_s=np.asarray((np.arange(len(rows)) + 0.5) * bucket / 1e9, np.float64),
-        inside=rows[:, S_INSIDE] / bucket,
-        expected=rows[:, S_EXPECTED] / inside,
-        buffered=rows[:, S_BUFFERED] / inside,
-        links=rows[:, S_LINKS] / inside,
-        arcs=rows[:, S_ARCS] / inside,
-        control={kind: rows[:, S_CONTROL + i] / process_seconds for i, kind in enumerate(COUNTED)},
-        deliveries=rows[:, S_DELIVERIES] / process_seconds,
-        receipts=rows[:, S_RECEIPTS] / process_seconds,
+        inside=rows["inside"] / bucket,
+        expected=rows["expected"] / inside,
+        buffered=rows["buffered"] / inside,
+        links=rows["links"] / inside,
+        arcs=rows["arcs"] / inside,
+        control={kind: rows["control"][:, i] / process_seconds for i, kind in enumerate(COUNTED)},
+        deliveries=rows["deliveries"] / process_seconds,
+        receipts=rows["receipts"] / process_seconds,
     )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import Misuse
-from aforesaid.sim.fleet.compiled import entry, inner
-from aforesaid.sim.fleet.layout import BITS, TARGET_SHIFT, Int32s, Int64s
+from aforesaid.fleet.compiled import entry, inner
+from aforesaid.fleet.layout import BITS, TARGET_SHIFT
+from aforesaid.fleet.records import Int32s, Int64s
 
 PROCESSES_MAX = 1 << 25
 """An entry of a wire row has 25 bits for its target."""

@@ -1,0 +1,155 @@
+"""Frames arrive, and timers go off."""
+
+from aforesaid.fleet.closing import close_asked, close_expired, ended, kept, reset
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import end_of, notify, unref
+from aforesaid.fleet.handshake import (
+    acknowledged,
+    buffer_arrived,
+    control_arrived,
+    handshake_expired,
+    take,
+)
+from aforesaid.fleet.layout import FRAME, State
+from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
+from aforesaid.fleet.spray import answer, answered, period_over, take_arc
+from aforesaid.fleet.states import Due, Kind, News
+from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, slots
+from aforesaid.fleet.wiring import unwire
+from aforesaid.fleet.wishes import mediated, retention_expired
+
+LOW = (1 << 32) - 1
+
+ROW_LINES, LINK_LINES = 5, 3
+"""Cache lines that a frame needs of a process's row (up to its first ends), of a link's."""
+
+
+@inner
+def take_controls(w: State, p: int) -> None:
+    """What was flooded to this process, now that the step is over that brought it."""
+    taken = 0
+    while taken < w.control_count:
+        s = w.controls[taken]
+        taken += 1
+        take(w, p, slots(w)[s].flood_kind, slots(w)[s].flood_link, -1)
+    w.control_count = 0
+
+
+@inner
+def fetch_frame(w: State, place: int) -> None:
+    """Fetch what the frame at a place of the FIFO, if there is one, will need first: frames come in rows."""
+    room = fifo(w).shape[0] - 1
+    if fifo(w)[place & room] < 0:
+        p, about_links = fifo(w)[(place + 1) & room] & LOW, fifo(w)[(place + 2) & room]
+        prefetch(hot(w), p, 0)
+        for line in range(ROW_LINES):
+            prefetch(processes(w), p, line)
+        for line in range(LINK_LINES):
+            prefetch(links(w), (about_links >> 32) - 1, line)
+            prefetch(links(w), (about_links & LOW) - 1, line)
+
+
+@inner
+def arrive(w: State, kind: int) -> int:
+    """A frame arrives; the FIFO's head stands behind its first word. Returns where, or -1 if it is down."""
+    room, head = fifo(w).shape[0] - 1, w.head
+    ends, about_links, args = (
+        fifo(w)[head & room],
+        fifo(w)[(head + 1) & room],
+        fifo(w)[(head + 2) & room],
+    )
+    w.head = head + FRAME - 1
+    # The frame after the next: what it needs is there when this one and the next are done with.
+    fetch_frame(w, head + 2 * FRAME - 1)
+    source, p = ends >> 32, ends & LOW
+    lid, about = (about_links >> 32) - 1, (about_links & LOW) - 1
+    first, second = (args >> 32) - 1, (args & LOW) - 1
+    if kind == Kind.FIN:
+        unwire(w, lid, source)
+    if processes(w)[p].up:
+        if kind <= Kind.RHO:
+            control_arrived(w, p, source, kind, lid, about, first, second)
+        elif Kind.INTRODUCE <= kind <= Kind.SPARE:
+            sampled(w, p, kind, source, first)
+        else:
+            about_link(w, p, kind, source, lid, about, first, second)
+    unref(w, lid)
+    unref(w, about)
+    return p if processes(w)[p].up else -1
+
+
+@inner
+def sampled(w: State, p: int, kind: int, source: int, what: int) -> None:
+    """A message of the peer sampling."""
+    if kind == Kind.SPARE:
+        mediated(w, p, source, what)
+    elif not processes(w)[p].inside:
+        return
+    elif kind == Kind.INTRODUCE:
+        take_arc(w, p, what, 0, source)
+    elif kind == Kind.REQUEST:
+        answer(w, p, source, what)
+    else:
+        answered(w, p, what)
+
+
+@inner
+def about_link(
+    w: State, p: int, kind: int, source: int, lid: int, about: int, first: int, second: int
+) -> None:
+    """A frame that opens or closes a link."""
+    if kind == Kind.BUFFER:
+        buffer_arrived(w, p, source, lid, first, second)
+    elif kind == Kind.ACK:
+        acknowledged(w, p, lid)
+        if end_of(w, lid, p).welcoming:
+            end_of(w, lid, p).welcoming = 0
+            notify(w, News.WELCOMED, links(w)[lid].opener)
+    elif kind == Kind.CLOSE:
+        close_asked(w, p, source, lid)
+    elif kind == Kind.KEEP:
+        kept(w, p, lid)
+    elif kind == Kind.FIN:
+        ended(w, p, lid)
+    elif kind == Kind.RESET:
+        reset(w, p, about)
+    elif kind == Kind.JOIN:
+        welcome(w, p, about)
+    elif kind == Kind.WELCOME:
+        enter(w, p, source, lid)
+
+
+@inner
+def expire(w: State, kind: int, number: int, p: int, what: int) -> int:
+    """A timer goes off; one that was disarmed or armed anew has another number than its owner knows.
+
+    Returns whose it was, or -1 if that process is down.
+    """
+    me = processes(w)[p]
+    if kind == Due.PEER_DOWN:
+        hear_of_crash(w, p, what)
+    elif not me.up:
+        return -1
+    elif kind == Due.PERIOD:
+        if what == me.incarnation:
+            period_over(w, p)
+    elif kind in (Due.HANDSHAKE, Due.CLOSE):
+        link_expired(w, kind, number, p, what)
+    elif kind == Due.RETAINED:
+        retention_expired(w, p, number)
+    elif kind == Due.JOIN:
+        join_expired(w, p, what)
+    return p if me.up else -1
+
+
+@inner
+def link_expired(w: State, kind: int, number: int, p: int, lid: int) -> None:
+    mine = end_of(w, lid, p)
+    links(w)[lid].refs += 1
+    if kind == Due.HANDSHAKE and mine.handshake_timer == number:
+        mine.handshake_timer = 0
+        handshake_expired(w, p, lid)
+    elif kind == Due.CLOSE and mine.close_timer == number:
+        mine.close_timer = 0
+        close_expired(w, p, lid)
+    unref(w, lid)

@@ -1,0 +1,383 @@
+"""The state of a fleet: a few tables of records, so that one compiled kernel may run over all of it.
+
+Every record is declared here, once, by the names of its fields; kernels read fields by these names, and mypy
+knows them. What the numbers in them stand for is in `states`. Four tables are no records but plain words,
+with what stands where told at `Tables`: `masks` and `logs` are as wide as the plan asks, `wires` has 32 bits
+to a word, so that the links of most processes are two cache lines, and a word of `fifo` is a forward or a
+part of a frame.
+
+Numbers stand for names: a process is its row, a link instance its row in `links`, a message its *serial*, and
+serial mod S is its *slot*. What the reference protocol keeps per message and link is one bit here:
+`masks[slot, process]`, bit j = the copy from in-link j is still expected. (A process with more in-links than
+a word has bits goes on N columns further.) The mask of a message that the process has not delivered is 0, so
+a copy that is neither expected nor the first is seen at once.
+
+Everything sent takes the time d(t), and t + d(t) grows: so one FIFO holds all that is under way. A *forward*
+(process, message) stands for its copies on all links and is expanded when it arrives, over the `wires` row of
+its sender. That row changes when the first or last frame of a link *arrives*, so it is what the sender's safe
+links were when it sent. Handshake buffers are intervals of the process's delivery log.
+"""
+
+from typing import Annotated, TypeVar
+
+from aforesaid.fleet.records import Int64s, Record, Rows
+from aforesaid.fleet.states import KINDS_COUNTED
+
+DELIVERED = 1 << 62
+"""In a mask: this process has delivered the message."""
+
+BITS, WORDS_MAX = 62, 4
+"""In-links that one word of a mask has room for; words that a process may need, if it has very many."""
+
+PROCESS_BITS = 26
+"""A forward in the FIFO is serial << PROCESS_BITS | process; a negative entry is a frame of its own."""
+
+TARGET_SHIFT = 6
+"""An entry of a wire row is column << TARGET_SHIFT | bit: where masks have the in-link's bit."""
+
+WIRE = 1 + BITS * WORDS_MAX
+"""Columns of a wire row: one entry for each link a process may send on, behind their number."""
+
+LOG_PADDING = 8
+"""Columns of a log row that nobody uses. Without them, all logs would want the same lines of the cache."""
+
+FRAME = 4
+"""Words of a frame in the FIFO: -1 - kind; source, target; the link it travels on, the link it is about; and
+two numbers that its kind needs. Two numbers to a word, the latter two pairs plus 1."""
+
+LANES = 4
+NEVER = 1 << 62
+
+ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
+
+
+class Hot(Record):
+    """What a first receipt needs of a process, one cache line."""
+
+    open_count: int
+    """Open in-links."""
+    noting: int
+    """Ends that note deliveries."""
+    logged: int
+    """Deliveries so far, floods included."""
+    words: int
+    """Words in use of its masks."""
+    open_mask: Annotated[Int64s, WORDS_MAX]
+    """The bits of open in-links, word by word."""
+
+
+class End(Record):
+    """A link with an end at a process, and where it leads to."""
+
+    link: int
+    peer: int
+
+
+class Ends(Record):
+    count: int
+    rows: Annotated[Rows[End], ENDS_MAX]
+
+
+class Arc(Record):
+    peer: int
+    age: int
+
+
+class Arcs(Record):
+    count: int
+    rows: Annotated[Rows[Arc], ARCS_MAX]
+
+
+class Lent(Record):
+    count: int
+    rows: Annotated[Rows[Arc], LENT_MAX]
+
+
+class Sample(Record):
+    """What is offered in an exchange, or given for it."""
+
+    exchange: int
+    count: int
+    rows: Annotated[Rows[Arc], LENT_MAX]
+
+
+class Mediator(Record):
+    """Who can mediate the link to a peer."""
+
+    peer: int
+    mediator: int
+
+
+class Mediators(Record):
+    count: int
+    rows: Annotated[Rows[Mediator], NAMES_MAX]
+
+
+class Retained(Record):
+    """A peer that was given to a partner, and the number of the timer."""
+
+    partner: int
+    peer: int
+    timer: int
+
+
+class Retentions(Record):
+    count: int
+    rows: Annotated[Rows[Retained], NAMES_MAX]
+
+
+class Name(Record):
+    peer: int
+
+
+class Names(Record):
+    count: int
+    rows: Annotated[Rows[Name], NAMES_MAX]
+
+
+Listed = TypeVar("Listed", Arcs, Lent, Mediators, Retentions, Names)
+AnyArcs = TypeVar("AnyArcs", Arcs, Lent)
+
+
+class Process(Record):
+    up: int
+    inside: int
+    grouped: int
+    opened: int
+    chance: Annotated[Int64s, 2]
+    incarnation: int
+    traced: int
+    pending: int
+    exchange: int
+    begun: int
+    joining: int
+    settled: int
+    safe_outs: int
+    """On how many links it sends."""
+    clean: int
+    """Nothing that stands before this place of the delivery log is still expected."""
+    ends: Ends
+    """Oldest first."""
+    free: Arcs
+    """Arcs that this process may give away."""
+    lent: Lent
+    mediators: Mediators
+    retained: Retentions
+    put_off: Names
+    offer: Sample
+    """What this process offers in the exchange that it has begun."""
+    answer: Sample
+    """What it is given for it."""
+    wired: Annotated[Int64s, WIRE]
+    """The links of the entries of its wire row, in the same places."""
+
+
+class Side(Record):
+    """One end of a link: what one of the two processes knows of it."""
+
+    out: int
+    into: int
+    bit: int
+    log_out: int
+    log_first: int
+    log_second: int
+    closing: int
+    close_tries: int
+    handshake_timer: int
+    close_timer: int
+    welcoming: int
+    place: int
+
+
+class Link(Record):
+    opener: int
+    other: int
+    number: int
+    route: int
+    route_back: int
+    tries: int
+    refs: int
+    sides: Annotated[Rows[Side], 2]
+    """The opener's, the other's."""
+
+
+class Timer(Record):
+    when: int
+    order: int
+    """Its number: of those due at the same time, the one armed first goes off first."""
+    due: int
+    first: int
+    second: int
+    """What it is for, and two arguments."""
+
+
+class Slot(Record):
+    serial: int
+    live: int
+    """Expected copies and forwards under way."""
+    had: int
+    """Deliveries."""
+    owed: int
+    """How many were inside when it was said."""
+    said: int
+    """Its number among the broadcasts, -1 for a flood."""
+    flood_kind: int
+    flood_link: int
+    mark: int
+    """See `handshake.mark`."""
+
+
+class Step(Record):
+    """What is planned."""
+
+    at: int
+    what: int
+    who: int
+    whom: int
+
+
+class Bucket(Record):
+    """Integrals over a bucket of time; deliveries, receipts and sends of each counted kind in it."""
+
+    expected: int
+    buffered: int
+    inside: int
+    links: int
+    arcs: int
+    deliveries: int
+    receipts: int
+    control: Annotated[Int64s, KINDS_COUNTED]
+
+
+class Event(Record):
+    time: int
+    process: int
+    what: int
+    """The broadcast delivered; or -1 - newcomer admitted, itself if it begins again."""
+
+
+class Delay(Record):
+    since: int
+    delay: int
+
+
+class Run(Record):
+    """All entries of the FIFO before the end arrive then."""
+
+    arrival: int
+    end: int
+
+
+class Lane(Record):
+    """Timers that all run for the same time."""
+
+    wait: int
+    head: int
+    tail: int
+
+
+class Notice(Record):
+    """What became of a link, and of which link or process."""
+
+    news: int
+    what: int
+
+
+class Table(Record):
+    """Where a table is."""
+
+    address: int
+    rows: int
+    columns: int
+
+
+class Tables(Record):
+    """The tables; a table of records has one column."""
+
+    hot: Table
+    masks: Table
+    """Per slot: a word for each process; then second words, and so on."""
+    wires: Table
+    """Per process: the number of entries, then the entries."""
+    logs: Table
+    """Per process: a ring of the serials it delivered, with as many places as there are slots."""
+    processes: Table
+    links: Table
+    fifo: Table
+    """A ring of forwards and frames (`PROCESS_BITS`, `FRAME`)."""
+    heap: Table
+    lanes: Table
+    """Rows like those of the heap, the same number for each lane."""
+    slots: Table
+    series: Table
+    events: Table
+    schedule: Table
+    delays: Table
+    runs: Table
+
+
+class State(Record):
+    """What a kernel gets: where the tables are, and the scalars."""
+
+    tables: Tables
+    time: int
+    status: int
+    status_a: int
+    status_b: int
+    serials: int
+    oldest: int
+    head: int
+    tail: int
+    closed: int
+    run_head: int
+    run_tail: int
+    free_link: int
+    marks: int
+    heap_count: int
+    timers: int
+    planned: int
+    expected: int
+    buffered: int
+    inside_count: int
+    links_count: int
+    arcs_count: int
+    receipts: int
+    spoken: int
+    links_left: int
+    notice_count: int
+    control_count: int
+    words_used: int
+    event_count: int
+    delay_at: int
+    places: int
+    period: int
+    patience: int
+    tries_max: int
+    detector: int
+    bucket: int
+    evicted: int
+    deliveries: int
+    receipts_told: int
+    deliveries_told: int
+    tracing: int
+    flooding: int
+    missed: int
+    due: int
+    unsaid: int
+    waiting: Annotated[Rows[Lane], LANES]
+    taken: Timer
+    """The timer that has gone off."""
+    blank: Link
+    """A link row as nobody has used it."""
+    # Scratch, for one step of one process.
+    notices: Annotated[Rows[Notice], 256]
+    """What became of links."""
+    controls: Annotated[Int64s, 64]
+    """Slots of flooded control messages for the process."""
+    neighbour_count: int
+    neighbours: Annotated[Int64s, WIRE]
+    introduced: Annotated[Int64s, ARCS_MAX]
+    urn: Annotated[Rows[Arc], ARCS_MAX]
+    """Arcs it may give."""
+    given: Annotated[Rows[Arc], ARCS_MAX]
+    """Arcs it gives."""

@@ -1,0 +1,180 @@
+"""Processes that enter, crash, hear of crashes and begin again."""
+
+from aforesaid.fleet.closing import lose
+from aforesaid.fleet.compiled import inner
+from aforesaid.fleet.ends import end_of, far_end, known, new_link, notify, part, precedes, refuse, unref
+from aforesaid.fleet.layout import State
+from aforesaid.fleet.memory import record
+from aforesaid.fleet.queues import choose, send
+from aforesaid.fleet.spray import arcs_of_dead
+from aforesaid.fleet.states import Due, In, Kind, News, Out
+from aforesaid.fleet.tables import hot, links, masks, processes
+from aforesaid.fleet.timers import arm
+from aforesaid.fleet.wiring import add_wire, drop, establish
+from aforesaid.fleet.wishes import forget_mediator, mediated
+
+
+@inner
+def join(w: State, p: int, contact: int) -> None:
+    """Ask a member for a first link."""
+    lid = new_link(w, p, contact)
+    processes(w)[p].joining = lid
+    links(w)[lid].refs += 1  # Until the newcomer is inside or gives up: the contact may never hear of it.
+    send(w, Kind.JOIN, p, contact, -1, lid, 0, 0)
+    arm(w, w.patience, Due.JOIN, p, links(w)[lid].number)
+
+
+@inner
+def welcome(w: State, p: int, lid: int) -> None:
+    """Link a newcomer both ways, in one step: from here on it is owed what we deliver."""
+    me = processes(w)[p]
+    newcomer = links(w)[lid].opener
+    if not me.inside or known(w, lid, p):
+        return
+    place = 0
+    while place < me.ends.count:
+        older = me.ends.rows[place].link
+        if precedes(w, older, lid) and far_end(w, older, p) == newcomer:
+            lose(w, p, older)
+        else:
+            place += 1
+    establish(w, lid, p, Out.SAFE)
+    mine = end_of(w, lid, p)
+    mine.welcoming = 1
+    # One that began again meanwhile will not take this welcome.
+    if processes(w)[newcomer].traced and processes(w)[newcomer].joining == lid:
+        record(w, p, -1 - newcomer)
+    send(w, Kind.WELCOME, p, newcomer, lid, -1, 0, 0)
+    mine.handshake_timer = arm(w, w.patience, Due.HANDSHAKE, p, lid)
+
+
+@inner
+def enter(w: State, p: int, contact: int, lid: int) -> None:
+    """The newcomer is inside."""
+    if processes(w)[p].joining != lid:
+        refuse(w, p, contact, lid)
+        return
+    end_joining(w, p)
+    processes(w)[p].inside = 1
+    w.inside_count += 1
+    establish(w, lid, p, Out.CONFIRMED)
+    # A contact that has given up, or crashed, refuses our copies; its word of it is under way.
+    if end_of(w, lid, contact).into == In.OPEN:
+        add_wire(w, lid, p)
+    add_wire(w, lid, contact)
+    send(w, Kind.ACK, p, contact, lid, -1, 0, 0)
+    notify(w, News.JOINED, contact)
+    notify(w, News.UP, lid)
+
+
+@inner
+def end_joining(w: State, p: int) -> None:
+    """The process waits for no welcome any more."""
+    unref(w, processes(w)[p].joining)
+    processes(w)[p].joining = -1
+
+
+@inner
+def crash(w: State, p: int) -> None:
+    """A process stops for good. What it had sent still arrives; the detector tells the others in time."""
+    if processes(w)[p].up:
+        forget_all(w, p, False)
+        processes(w)[p].up = 0
+        arm(w, w.detector, Due.PEER_DOWN, 0, p)
+
+
+@inner
+def forget_all(w: State, p: int, tell: bool) -> None:
+    """A process's incarnation ends, with its links and arcs."""
+    me = processes(w)[p]
+    end_all(w, p, tell)
+    w.arcs_count -= me.free.count + me.lent.count
+    w.inside_count -= me.inside
+    me.inside, me.pending = 0, -1
+    me.free.count, me.lent.count, me.mediators.count = 0, 0, 0
+    me.retained.count, me.put_off.count = 0, 0
+    me.incarnation += 1
+    # The next incarnation knows of no message.
+    for serial in range(w.oldest, w.serials):
+        for word in range(hot(w)[p].words):
+            masks(w)[serial & (masks(w).shape[0] - 1), p + word * processes(w).shape[0]] = 0
+
+
+@inner
+def end_all(w: State, p: int, tell: bool) -> None:
+    """A process has no links any more, and waits for none."""
+    me = processes(w)[p]
+    while me.ends.count:
+        lid = me.ends.rows[0].link
+        if tell:
+            part(w, p, lid)
+        drop(w, lid, p)
+    end_joining(w, p)
+    me.grouped = 0
+
+
+@inner
+def begin_again(w: State, p: int) -> None:
+    """An isolated process takes leave of whom it knows, and enters the group again through anyone inside.
+
+    If there is nobody, it stays as it is, without links.
+    """
+    w.notice_count = 0
+    if w.inside_count - processes(w)[p].inside == 0:
+        end_all(w, p, True)
+        return
+    w.evicted += 1
+    if processes(w)[p].traced:
+        record(w, p, -1 - p)
+    forget_all(w, p, True)
+    join(w, p, anyone_inside(w, p))
+
+
+@inner
+def anyone_inside(w: State, p: int) -> int:
+    chosen = choose(w, p, w.inside_count)
+    for q in range(processes(w).shape[0]):
+        if processes(w)[q].inside:
+            if chosen == 0:
+                return q
+            chosen -= 1
+    return -1
+
+
+@inner
+def hear_of_crash(w: State, p: int, dead: int) -> None:
+    """The detector tells a process, and will tell the next one."""
+    me = processes(w)[p]
+    if p + 1 < hot(w).shape[0]:
+        arm(w, 0, Due.PEER_DOWN, p + 1, dead)
+    if not me.up:
+        return
+    forget_mediator(w, p, dead)
+    arcs_of_dead(w, p, dead)
+    place = 0
+    while place < me.ends.count:
+        lid = me.ends.rows[place].link
+        if far_end(w, lid, p) == dead:
+            part(w, p, lid)
+            lose(w, p, lid)
+        else:
+            place += 1
+    joining = me.joining
+    if joining >= 0 and links(w)[joining].other == dead:
+        begin_again(w, p)
+    place = 0
+    retained = me.retained
+    while place < retained.count:
+        partner, peer = retained.rows[place].partner, retained.rows[place].peer
+        if partner == dead or peer == dead:
+            mediated(w, p, partner, peer)
+        else:
+            place += 1
+
+
+@inner
+def join_expired(w: State, p: int, number: int) -> None:
+    """The contact did not answer: begin again with another."""
+    lid = processes(w)[p].joining
+    if lid >= 0 and links(w)[lid].number == number:
+        begin_again(w, p)
