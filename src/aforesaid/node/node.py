@@ -331,7 +331,8 @@ class Node:
                 return
             except Unreached as error:
                 tell("cannot rejoin", level="warning", error=str(error))
-                rejoining.unreached(error.outsiders)
+                if rejoining.unreached(error.search):
+                    continue
             except Misuse as error:
                 tell("cannot rejoin", level="warning", error=str(error))
                 rejoining.not_let_in()

@@ -8,7 +8,7 @@ every peer is called until it is there; in a changing group when there is someth
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
@@ -39,10 +39,9 @@ FINISH_TURNS = 200
 class Unreached(Misuse):
     """No member could be had."""
 
-    def __init__(self, what: str, outsiders: Collection[Process]) -> None:
+    def __init__(self, what: str, search: Search) -> None:
         super().__init__(what)
-        self.outsiders = outsiders
-        """Who was there, and no member either."""
+        self.search = search
 
 
 class Peer(Line):
@@ -103,6 +102,7 @@ class Switchboard:
         self._book = book
         self._refused = refused
         self._user = user
+        self._search = Search()
         self._strangers: set[Greeting] = set()
         self._server: asyncio.Server | None = None
         self._hello = Hello()
@@ -131,18 +131,18 @@ class Switchboard:
 
     async def call_anyone(self, *addresses: Address) -> Process:
         """Call whoever is at one of these; its name."""
-        backoff, last, search = Backoff(), "nobody answers", Search()
+        backoff, last = Backoff(), "nobody answers"
         for turn in range(1, ROUNDS_MAX + 1):
             for address in addresses:
                 try:
                     # Not long at first: where nothing answers at all, the others are not to wait for it.
                     async with asyncio.timeout(2 * HELLO_S * turn / ROUNDS_MAX):
-                        return await self._call_once(None, address, search)
+                        return await self._call_once(None, address)
                 except (OSError, Refused) as error:
                     last = str(error) or type(error).__name__
             await asyncio.sleep(backoff.wait_s())
         where = ", ".join(map(str, addresses))
-        raise Unreached(f"contact: cannot reach a member at {where}: {last}", search.outsiders)
+        raise Unreached(f"contact: cannot reach a member at {where}: {last}", self._search)
 
     def call(self, peer: Peer) -> None:
         """Call a peer until it is there, or is given up."""
@@ -214,15 +214,14 @@ class Switchboard:
             raise Refused("no address")
         return address
 
-    async def _call_once(self, peer: Peer | None, address: Address, search: Search | None = None) -> Process:
+    async def _call_once(self, peer: Peer | None, address: Address) -> Process:
         """One call, to a peer or to whoever is there; its name once the stream stands."""
         stream = await dial(address, self._contexts[1])
         greeting = Greeting(stream, self._me, expected=None if peer is None else peer.name)
         try:
             greeted = await self._hail(peer, greeting)
             name, hello = greeted.header.source, greeted.hello
-            if search is not None:
-                search.refused(name, hello.refusal)
+            self._search.refused(name, hello.refusal)
             at = self._epochs.answered(name, greeted.header.incarnation, hello.epoch, hello.refusal)
             self._end_present(at)
             self._user.stands(at, stream, greeted, hello.epoch, greeting)
@@ -274,6 +273,7 @@ class Switchboard:
             _warn_of_restart(refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
+                self._search.called_by(name)
                 self._book.learn([entry_of(name, incarnation, hello.address)])
             greeting.say(Hello(refusal=refusal.reason))
             greeting.stream.close()

@@ -3,10 +3,12 @@
 An incarnation that has lost its group ends. The next one calls whoever it knows of, the likeliest first, some
 rounds long. Everyone who takes the call is a member, for who is not says so. Then:
 
-- Of those who all look for the group and hear so of each other, exactly one founds it anew: the first by
-  name. The others find it at one of their next searches. Whoever heard of nobody at all founds only if it was
-  the founder, without a contact to go back to. For this everyone must hear of everyone: a search takes longer
-  than the pause between two searches, and who is called by a searcher learns where to call back.
+- Of those who all look for the group and know of each other, exactly one founds it anew: the first by name of
+  those who look at the same time. The others find it at their next search. Who was alone in looking founds
+  only if it was the founder, without a contact to go back to. This needs two rules. Who was called meanwhile
+  founds nothing before the caller itself has told it that it looks for the group as well: else two whose
+  searches overlap by so little that only one of them reached the other would both found. And who is to found
+  does so at once: during a pause others would search in vain and found too.
 - Who leaves the younger part of a group that fell apart calls the older part first, where it was told of it,
   and founds nothing because of that one call: its group is there, perhaps at another address.
 - Who was not let in somewhere asks there last the next time.
@@ -36,10 +38,21 @@ class Search:
     def __init__(self) -> None:
         self.outsiders: set[Process] = set()
         """Who was there, and no member either."""
+        self._callers: set[Process] = set()
 
     def refused(self, name: Process, reason: str) -> None:
+        """A call was answered so."""
         if reason == OUTSIDE:
             self.outsiders.add(name)
+
+    def called_by(self, name: Process) -> None:
+        """Somebody called here: it looks for the group, or is a member that knows of this process."""
+        self._callers.add(name)
+
+    @property
+    def undecided(self) -> bool:
+        """True if somebody called of whom is not known whether it is a member."""
+        return not self._callers <= self.outsiders
 
 
 class Rejoining(Generic[Place]):
@@ -65,15 +78,16 @@ class Rejoining(Generic[Place]):
         first = self._refusals % len(places) if places else 0
         return places[first:] + places[:first]
 
-    def unreached(self, outsiders: Collection[Process]) -> None:
-        """No member answered; these did, and look for the group as well."""
-        self._founds = self._elsewhere is None and self._founds_anew(outsiders)
+    def unreached(self, search: Search) -> bool:
+        """No member answered; true: found the group now, without a pause."""
+        self._founds = self._elsewhere is None and not search.undecided and self._is_first(search.outsiders)
         self._elsewhere = None
+        return self._founds
 
     def not_let_in(self) -> None:
         """A member answered, and this process did not become one."""
         self._refusals += 1
         self._elsewhere = None
 
-    def _founds_anew(self, outsiders: Collection[Process]) -> bool:
+    def _is_first(self, outsiders: Collection[Process]) -> bool:
         return self._me < min(outsiders) if outsiders else self._founder
