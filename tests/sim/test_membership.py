@@ -9,7 +9,7 @@ from aforesaid.core import Process
 from aforesaid.protocols.membership import Acquaintances, Elder, Member, Word
 from aforesaid.protocols.membership.elders import REACH_BEATS
 
-SEEDS = range(40)
+SEEDS = range(24)
 
 
 def test_after_trouble_and_some_quiet_everybody_is_in_one_part() -> None:

@@ -6,8 +6,8 @@ crossed it on the way and is refused. If both have said hello and wait for an an
 name counts. What holds:
 
 - When no call, answer or loss is under way between two ends, both hold the same stream for the present one,
-  or neither holds any; and its epoch is higher than that of every stream before it.
-- An end that has a stream never gives it up for one that was made before.
+  or neither holds any; and both know it by the same epoch.
+- An end that has a stream gives it up only for one of a higher epoch, and only if something was lost.
 - Of one name an end never goes back to an earlier incarnation. In a changing group a later one takes the
   place of an earlier one; in a fixed group the first one that is heard counts, for a later one has lost its
   state and only the operator can say what that means.

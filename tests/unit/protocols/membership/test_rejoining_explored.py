@@ -37,8 +37,8 @@ def test_the_last_call_of_one_comes_before_the_first_of_the_other() -> None:
         ("look", "b"),
         ("call", "b"),
     ):
-        if step in world.steps():
-            world.do(step)
-            world.check()
+        assert step in world.steps()
+        world.do(step)
+        world.check()
     assert world.settled()
     assert {seeker.group for seeker in world.seekers.values()} == {"a"}
