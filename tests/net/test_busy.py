@@ -18,8 +18,9 @@ from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.notes import Hello, entry_of
 from aforesaid.node.streams import StreamCarrier
-from aforesaid.node.switchboard import CALLS_MAX, Peer, Switchboard
+from aforesaid.node.switchboard import Peer, Switchboard
 from aforesaid.node.timers import Timers
+from aforesaid.protocols.membership.epochs import CALLS_MAX
 from aforesaid.protocols.overlay.frames import Fin, Lid
 from aforesaid.transport import Address, Stream, dial, listen, stop_listening
 from aforesaid.wire import cluster_id

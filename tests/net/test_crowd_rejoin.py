@@ -45,7 +45,7 @@ def test_who_said_goodbye_is_gone_though_others_still_tell_of_it() -> None:
     assert order(book) == ["1"]
     assert book.address("p2") is None
     assert book.entry("p2") is None
-    assert book.anyone(but={"p0", "p1"}) is None
+    assert book.anyone({"p0", "p1"}, lambda label, count: 0) is None
     book.forget("p1", 6)
     book.learn([entry_of("p2", 8, "127.0.0.1:7002")])
     assert order(book) == ["2", "1"], "another incarnation is another matter"

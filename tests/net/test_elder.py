@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid import Config, Node
-from aforesaid.node.elder import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder
-from aforesaid.node.notes import Word, entry_of
+from aforesaid.node.notes import entry_of
 from aforesaid.node.streams import StreamCarrier
+from aforesaid.protocols.membership.elders import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder, Word
 from net.crowd import PRC
 from net.net_stage import complaints, free_addresses, judged, run, take, until
 
@@ -148,7 +148,7 @@ def carrier(node: Node) -> StreamCarrier:
 
 
 def knows_a0(node: Node) -> bool:
-    return carrier(node)._elder.word.name == "a0"
+    return carrier(node)._member.elder.word.name == "a0"
 
 
 def test_two_groups_that_come_to_know_of_each_other_become_one(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from aforesaid.node.logs import tell
 from aforesaid.node.messages import Message, Receipt
 from aforesaid.node.switchboard import Unreached
 from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.membership import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
 TURN_MESSAGES, TURN_BYTES = 64, 1024
@@ -308,8 +309,7 @@ class Node:
         while True:
             host = self._running
             await host.isolation.wait()
-            if not (host.carrier.members() or self._contacts()):
-                # Everybody has left: this node is the group.
+            if is_the_whole_group(host.carrier.members() + self._contacts()):
                 host.isolation.clear()
                 continue
             tell("rejoining", level="warning", name=self.config.name, elsewhere=str(host.elsewhere or ""))
@@ -322,34 +322,21 @@ class Node:
 
     async def _rejoin(self, last: int, elsewhere: Address | None) -> None:
         """Through the first member that is there; if there is none, one founds the group anew."""
-        founds, refusals = False, 0
+        rejoining = Rejoining(self.config.name, self.config.contact is None, elsewhere)
         while True:
             last = next_incarnation(self.config.directory, last)
-            members = list(dict.fromkeys(self._book.best(but=self.config.name) + self._contacts()))
-            if founds:
-                members = []
-            elif elsewhere is not None:
-                # Of a group that fell apart not just any member will do, unless the right one is gone.
-                members = [elsewhere]
-            elif members:
-                # Where this node was not let in, it asks last.
-                first = refusals % len(members)
-                members = members[first:] + members[:first]
+            known = self._book.best(but=self.config.name) + self._contacts()
             try:
-                await self._start(last, members)
+                await self._start(last, rejoining.places(known))
                 return
             except Unreached as error:
                 tell("cannot rejoin", level="warning", error=str(error))
-                founds = elsewhere is None and self._founds_anew(error.outsiders)
+                if rejoining.unreached(error.search):
+                    continue
             except Misuse as error:
                 tell("cannot rejoin", level="warning", error=str(error))
-                refusals += 1
-            elsewhere = None
+                rejoining.not_let_in()
             await asyncio.sleep(self.config.heartbeat_s)
-
-    def _founds_anew(self, outsiders: Collection[Process]) -> bool:
-        """Of those that all look for the group, the first by name; and the founder if nobody answers."""
-        return self.config.name < min(outsiders) if outsiders else self.config.contact is None
 
     async def _linger(self, linger_s: float) -> None:
         try:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from aforesaid.core import Process, Refused
+from aforesaid.protocols.membership import elders
 
 ENTRIES_MAX = 4096
 """Addresses in one note."""
@@ -26,7 +27,7 @@ class Entry(Struct, frozen=True, array_like=True):
 
 
 class Word(Struct, frozen=True, array_like=True):
-    """What is told of the elder of a changing group (`elder`)."""
+    """What is told of the elder of a changing group (`protocols.membership.elders`), as it is on the wire."""
 
     incarnation: Annotated[int, Meta(ge=0)]
     name: Name
@@ -85,3 +86,7 @@ def read_hello(body: bytes) -> Hello:
 
 def entry_of(name: Process, incarnation: int, address: object) -> Entry:
     return Entry(name, incarnation, str(address))
+
+
+def word_of(word: elders.Word) -> Word:
+    return Word(word.incarnation, word.name, word.count)

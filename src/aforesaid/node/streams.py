@@ -18,12 +18,12 @@ from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, R
 from aforesaid.node.book import Book
 from aforesaid.node.carrier import Above
 from aforesaid.node.config import Config
-from aforesaid.node.elder import Elder
 from aforesaid.node.greeting import Greeted, Greeting
 from aforesaid.node.logs import tell
-from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note
+from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note, word_of
 from aforesaid.node.securing import stream_contexts
 from aforesaid.node.switchboard import Peer, Switchboard
+from aforesaid.protocols.membership import Member, Word
 from aforesaid.transport import Address, Stream
 from aforesaid.wire import Inlet, pack, record
 from aforesaid.wire.packet import Header
@@ -33,9 +33,6 @@ BODY_BYTES_MAX = 64 * 1024
 
 UNUSED: Nanoseconds = 60 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed."""
-
-STRANGER_BEATS = 10
-"""Once in so many heartbeats a member of a changing group tells a stranger who its elder is."""
 
 PEERS_MAX = 2**14
 """Of a changing group: more peers are not remembered unless there is a stream to them."""
@@ -61,7 +58,7 @@ class StreamCarrier:
         self._beaten = time.monotonic_ns()
         self._changing = config.algorithm == "prc_spray"
         self._book = book
-        self._elder = Elder(me.source, me.incarnation)
+        self._member = Member(me.source, me.incarnation, book)
         self._paused = False
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
@@ -145,9 +142,7 @@ class StreamCarrier:
         return [name for name, peer in self.peers.items() if peer.stream is not None]
 
     def forget(self, peer: Process) -> None:
-        known = self.peers.pop(peer, Peer(peer))
-        self._switchboard.gone[peer] = known.incarnation
-        self._switchboard.drop(known)
+        self._switchboard.evict(peer)
         self._inlet.reassembly.forget(peer)
 
     def buffered(self) -> int:
@@ -184,13 +179,13 @@ class StreamCarrier:
 
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
         incarnation = greeted.header.incarnation
-        if incarnation != peer.incarnation:
+        if peer.meet(incarnation):
             self._inlet.reassembly.forget(peer.name)
-            peer.incarnation = incarnation
             self._above.met(peer.name, incarnation)
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
-        peer.stream, peer.epoch, peer.used = stream, epoch, time.monotonic_ns()
+        peer.stand(stream, epoch)
+        peer.used = time.monotonic_ns()
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
         stream.on_lost = lambda: self.lost(peer, stream)
@@ -206,9 +201,9 @@ class StreamCarrier:
         stream.on_data(b"")
 
     def lost(self, peer: Peer, stream: Stream) -> None:
-        if peer.stream is not stream:
+        if not peer.lose(stream):
             return
-        peer.heard, peer.stream, peer.told = stream.heard_ns, None, set()
+        peer.heard, peer.told = stream.heard_ns, set()
         self._book.doubt(peer.name)
         tell("disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
         self._above.lost(peer.name)
@@ -255,20 +250,16 @@ class StreamCarrier:
             self._switchboard.call(peer)
 
     def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
-        """Tell the neighbours, and now and then a stranger; and see whether the group is in one piece."""
-        self._elder.beat()
-        word = record(encode(Note(elder=self._elder.word)))
+        telling = self._member.beat(neighbours, lambda label, count: random.randrange(count))
+        word = record(encode(Note(elder=word_of(telling.word))))
         for name in neighbours:
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
                 peer.stream.write(word)
-        stranger = self._elder.doubted
-        if stranger is None and random.randrange(STRANGER_BEATS) == 0:
-            stranger = self._book.anyone(but={self._me.source, *neighbours})
+        stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
         if peer is not None:
             self._write(peer, word)
-        elsewhere = self._elder.apart()
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
             self._above.apart(address)
@@ -319,10 +310,10 @@ class StreamCarrier:
             self._book.forget(peer.name, peer.incarnation)
             self._above.said_bye(peer.name)
         if note.elder is not None and self._changing:
-            if peer.name in self._above.neighbours():
-                self._elder.hear(note.elder)
-            elif self._elder.meet(peer.name, note.elder) and peer.stream is not None:
-                peer.stream.write(record(encode(Note(elder=self._elder.word))))
+            word = Word(note.elder.incarnation, note.elder.name, note.elder.count)
+            answer = self._member.heard(peer.name, word, self._above.neighbours())
+            if answer is not None and peer.stream is not None:
+                peer.stream.write(record(encode(Note(elder=word_of(answer)))))
 
 
 def _waiting(peer: Peer) -> int:

@@ -1,21 +1,14 @@
-"""Who is called, whose calls are taken, and which of two crossing streams counts.
+"""Calls peers, and takes calls: makes the streams.
 
-A stream begins with a header and a `Hello` from either end. Who calls says which stream between the two it
-knew last, its *epoch*; who is called gives the new stream the next one. So when both call at once, or one end
-has not noticed yet that a stream is lost, the ends agree which stream counts: a call by someone who knows the
-present stream tells that it is lost; a call by someone who does not crossed it on the way and is refused. If
-both have said hello and wait for an answer, the call of the lesser name counts.
-
-In a fixed group every peer is called until it is there, and of each name the first incarnation that is heard
-counts. In a changing group a peer is called when there is something to say to it, and given up after some
-calls in vain; a later incarnation of a name takes the place of an earlier one. Who is not a member yet takes
-no calls: what those who join through it say before it is one, the members of its group would never hear.
+A stream begins with a header and a `Hello` from either end. Whose call is taken, which of two crossing
+streams counts and how often a peer is called is decided in `protocols.membership.epochs`. In a fixed group
+every peer is called until it is there; in a changing group when there is something to say to it.
 """
 
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
@@ -23,64 +16,44 @@ from aforesaid.node.book import Book
 from aforesaid.node.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.logs import tell
 from aforesaid.node.notes import Entry, Hello, entry_of
+from aforesaid.protocols.membership import (
+    CROSSED,
+    OUTSIDE,
+    ROUNDS_MAX,
+    Epochs,
+    Line,
+    Patience,
+    Restarted,
+    Search,
+)
 from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
 from aforesaid.wire.packet import Header
 
 STRANGERS_MAX = 128
 """Streams that have not said yet who they are; more are not taken."""
 
-CALLS_MAX = 3
-"""How often a peer of a changing group is called in vain before what was said to it is given up."""
-
-CROSSINGS_MAX = 100
-"""How often a peer may say that its own call is on its way: it must come, unless the peer has ended."""
-
 FINISH_TURNS = 200
 """How many hundredths of a second a node that closes waits for the others to read its last words."""
-
-CONTACT_CALLS_MAX = 6
-"""How often a newcomer calls its contacts, over some two seconds."""
-
-OUTSIDE = "no member yet"
-"""Why a newcomer takes no calls."""
 
 
 class Unreached(Misuse):
     """No member could be had."""
 
-    def __init__(self, what: str, outsiders: Collection[Process]) -> None:
+    def __init__(self, what: str, search: Search) -> None:
         super().__init__(what)
-        self.outsiders = outsiders
-        """Who was there, and no member either."""
+        self.search = search
 
 
-class Peer:
+class Peer(Line):
     """A process that is, or may be, at the other end of a stream."""
 
-    __slots__ = (
-        "calling",
-        "epoch",
-        "hailed",
-        "heard",
-        "incarnation",
-        "name",
-        "queue",
-        "queued",
-        "stream",
-        "told",
-        "used",
-    )
+    __slots__ = ("calling", "heard", "queue", "queued", "told", "used")
+
+    stream: Stream | None
 
     def __init__(self, name: Process) -> None:
-        self.name = name
-        self.stream: Stream | None = None
-        self.epoch = 0
-        """Of the last stream there was."""
-        self.incarnation = 0
-        """The one that was heard; 0: none yet."""
+        super().__init__(name)
         self.calling: asyncio.Task[None] | None = None
-        self.hailed = False
-        """True while it has our hello and we have not its answer."""
         self.queue: list[bytes] = []
         """What was said before the stream stands."""
         self.queued = 0
@@ -129,13 +102,13 @@ class Switchboard:
         self._book = book
         self._refused = refused
         self._user = user
+        self._search = Search()
         self._strangers: set[Greeting] = set()
         self._server: asyncio.Server | None = None
         self._hello = Hello()
         self._closed = False
-        self.peers: dict[Process, Peer] = {name: Peer(name) for name in fixed or ()}
-        self.gone: dict[Process, int] = {}
-        """Evicted names, each with its incarnation."""
+        self._epochs = Epochs(me.source, fixed, Peer)
+        self.peers = self._epochs.lines
 
     async def open(self, address: Address, advertised: str | None) -> Address:
         """Take calls; says where."""
@@ -158,18 +131,18 @@ class Switchboard:
 
     async def call_anyone(self, *addresses: Address) -> Process:
         """Call whoever is at one of these; its name."""
-        backoff, last, outsiders = Backoff(), "nobody answers", set[Process]()
-        for turn in range(1, CONTACT_CALLS_MAX + 1):
+        backoff, last = Backoff(), "nobody answers"
+        for turn in range(1, ROUNDS_MAX + 1):
             for address in addresses:
                 try:
                     # Not long at first: where nothing answers at all, the others are not to wait for it.
-                    async with asyncio.timeout(2 * HELLO_S * turn / CONTACT_CALLS_MAX):
-                        return await self._call_once(None, address, outsiders)
+                    async with asyncio.timeout(2 * HELLO_S * turn / ROUNDS_MAX):
+                        return await self._call_once(None, address)
                 except (OSError, Refused) as error:
                     last = str(error) or type(error).__name__
             await asyncio.sleep(backoff.wait_s())
         where = ", ".join(map(str, addresses))
-        raise Unreached(f"contact: cannot reach a member at {where}: {last}", outsiders)
+        raise Unreached(f"contact: cannot reach a member at {where}: {last}", self._search)
 
     def call(self, peer: Peer) -> None:
         """Call a peer until it is there, or is given up."""
@@ -183,8 +156,9 @@ class Switchboard:
             self._refused["hello too late"] += 1
             greeting.stream.abort()
 
-    def drop(self, peer: Peer) -> None:
-        """Say no more to a peer; what is written still goes."""
+    def evict(self, name: Process) -> None:
+        """Let nothing of a peer in, and say no more to it; what is written still goes."""
+        peer = self._epochs.evict(name)
         if peer.calling is not None:
             peer.calling.cancel()
         if peer.stream is not None:
@@ -212,7 +186,7 @@ class Switchboard:
     # ---------------------------------------------------------------------------------------- calling
 
     async def _keep_calling(self, peer: Peer) -> None:
-        backoff, failed = Backoff(), Counter[bool]()
+        backoff, patience = Backoff(), Patience(endless=self._fixed is not None)
         try:
             while peer.stream is None:
                 try:
@@ -220,9 +194,9 @@ class Switchboard:
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
                     tell("call failed", level="debug", peer=peer.name, error=str(error))
-                    crossed = isinstance(error, Refused) and error.reason == "crossed"
-                    failed[crossed] += 1
-                    if self._fixed is None and failed[crossed] >= (CROSSINGS_MAX if crossed else CALLS_MAX):
+                    _warn_of_restart(error)
+                    crossed = isinstance(error, Refused) and error.reason == CROSSED
+                    if patience.spent(crossed):
                         break
                     await asyncio.sleep(Backoff().wait_s() if crossed else backoff.wait_s())
         except asyncio.CancelledError:
@@ -240,25 +214,17 @@ class Switchboard:
             raise Refused("no address")
         return address
 
-    async def _call_once(
-        self, peer: Peer | None, address: Address, outsiders: set[Process] | None = None
-    ) -> Process:
+    async def _call_once(self, peer: Peer | None, address: Address) -> Process:
         """One call, to a peer or to whoever is there; its name once the stream stands."""
         stream = await dial(address, self._contexts[1])
         greeting = Greeting(stream, self._me, expected=None if peer is None else peer.name)
         try:
             greeted = await self._hail(peer, greeting)
-            name = greeted.header.source
-            if greeted.hello.refusal == OUTSIDE and outsiders is not None:
-                outsiders.add(name)
-            if greeted.hello.refusal:
-                raise Refused(greeted.hello.refusal)
-            at = peer or self.peers.setdefault(name, Peer(name))
-            if at.stream is not None and greeted.hello.epoch <= at.epoch:
-                raise Refused("crossed")
-            self._compare_incarnations(at, greeted.header.incarnation)
+            name, hello = greeted.header.source, greeted.hello
+            self._search.refused(name, hello.refusal)
+            at = self._epochs.answered(name, greeted.header.incarnation, hello.epoch, hello.refusal)
             self._end_present(at)
-            self._user.stands(at, stream, greeted, greeted.hello.epoch, greeting)
+            self._user.stands(at, stream, greeted, hello.epoch, greeting)
             return name
         except BaseException:
             if peer is None or peer.stream is not stream:
@@ -269,14 +235,12 @@ class Switchboard:
         if peer is None:
             greeting.say(Hello(0, self._hello.address))
             return await greeting.answer
-        if peer.stream is not None:
-            raise Refused("crossed")
-        peer.hailed = True
+        epoch = self._epochs.hail(peer)
         try:
-            greeting.say(Hello(peer.epoch, self._hello.address))
+            greeting.say(Hello(epoch, self._hello.address))
             return await greeting.answer
         finally:
-            peer.hailed = False
+            self._epochs.hail_over(peer)
 
     # ------------------------------------------------------------------------------- being called
 
@@ -301,42 +265,22 @@ class Switchboard:
             greeting.stream.abort()
             return
         greeted = greeting.answer.result()
+        name, incarnation, hello = greeted.header.source, greeted.header.incarnation, greeted.hello
         try:
-            peer = self._admit(greeted)
+            peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
+            _warn_of_restart(refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
-                source, incarnation = greeted.header.source, greeted.header.incarnation
-                self._book.learn([entry_of(source, incarnation, greeted.hello.address)])
+                self._search.called_by(name)
+                self._book.learn([entry_of(name, incarnation, hello.address)])
             greeting.say(Hello(refusal=refusal.reason))
             greeting.stream.close()
             return
         self._end_present(peer)
-        epoch = max(peer.epoch, greeted.hello.epoch) + 1
         greeting.say(Hello(epoch, self._hello.address))
         self._user.stands(peer, greeting.stream, greeted, epoch, greeting)
-
-    def _admit(self, greeted: Greeted) -> Peer:
-        """The peer that calls, if its call is to be taken."""
-        name, incarnation = greeted.header.source, greeted.header.incarnation
-        if name == self._me.source:
-            raise Refused("claimed")
-        if not self._user.inside:
-            raise Refused(OUTSIDE)
-        if name in self.gone and (self._fixed is not None or incarnation <= self.gone[name]):
-            raise Refused("evicted")
-        if name not in self.peers:
-            if self._fixed is not None:
-                raise Refused("stranger")
-            self.peers[name] = Peer(name)
-        peer = self.peers[name]
-        self._compare_incarnations(peer, incarnation)
-        if peer.stream is not None and incarnation == peer.incarnation and greeted.hello.epoch < peer.epoch:
-            raise Refused("crossed")
-        if peer.hailed and self._me.source < name:
-            raise Refused("crossed")
-        return peer
 
     def _end_present(self, peer: Peer) -> None:
         """Another stream takes the place of the present one, of which both ends have lost a suffix."""
@@ -345,14 +289,10 @@ class Switchboard:
             stream.abort()
             self._user.lost(peer, stream)
 
-    def _compare_incarnations(self, peer: Peer, incarnation: int) -> None:
-        if incarnation == peer.incarnation or not peer.incarnation:
-            return
-        if incarnation < peer.incarnation:
-            raise Refused("incarnation")
-        if self._fixed is not None:
-            tell("restarted", level="warning", peer=peer.name, advice="evict it; it has lost its state")
-            raise Refused("incarnation")
+
+def _warn_of_restart(error: Exception) -> None:
+    if isinstance(error, Restarted):
+        tell("restarted", level="warning", peer=error.name, advice="evict it; it has lost its state")
 
 
 async def _gone_through(streams: list[Stream]) -> None:

@@ -12,12 +12,19 @@ Now and then a member tells a stranger, someone it knows of and has no link to, 
 older elder. What an elder counts reaches everyone in its part before long. So who is told of an older elder
 by a stranger, and does not hear of that count from a neighbour within some heartbeats, is in another part, or
 the elder is gone and the stranger did not know. It asks again: if that elder has counted on, it lives.
+
+What holds, as long as a count reaches everyone in its part within `REACH_BEATS`:
+
+- Everyone comes to know the oldest living incarnation of its part, and forgets it when it is gone.
+- Nobody begins again in whose part the oldest living incarnation of all is, unless a still older one was
+  there a moment ago (`GONE_BEATS + REACH_BEATS + ASK_BEATS`) and its last words are still on their way.
+- Parts whose members know of each other become one.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.core import Process
-from aforesaid.node.notes import Word
 
 GONE_BEATS = 15
 """An elder whose count has stood still for so many heartbeats is gone."""
@@ -33,6 +40,15 @@ PAST_MAX = 64
 
 Age: TypeAlias = tuple[int, Process]
 """One incarnation of a process; the lesser is the older."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What is told of an elder."""
+
+    incarnation: int
+    name: Process
+    count: int
 
 
 class Rumour(NamedTuple):
