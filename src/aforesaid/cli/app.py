@@ -9,6 +9,7 @@ from typer import Argument, Option
 from aforesaid import __version__
 from aforesaid.cli import commands_fleet, commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
+from aforesaid.cli.new import app as new_app
 from aforesaid.cli.options import AsJson
 
 app = typer.Typer(
@@ -229,6 +230,7 @@ for panel, commands in (
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(keys_app, rich_help_panel="Real nodes")
+app.add_typer(new_app, rich_help_panel=SIMULATED)
 
 
 @app.callback(invoke_without_command=True)
