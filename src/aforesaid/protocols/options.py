@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta as Meta
 
 from aforesaid.core import MILLISECOND, Misuse, Nanoseconds
 

@@ -12,8 +12,6 @@ a message for the first time passes it on: if its author crashes, the survivors 
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from msgspec import Meta
-
 from aforesaid.core import (
     Busy,
     CausalBroadcast,
@@ -34,7 +32,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
-from aforesaid.protocols.options import Options, Positive
+from aforesaid.protocols.options import Meta, Options, Positive
 
 
 # What travels is a named tuple. The types of its fields say what each one holds: hosts

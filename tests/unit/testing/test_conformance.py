@@ -15,8 +15,8 @@ from aforesaid.protocols.algorithm import Algorithm
 from aforesaid.protocols.catalog import CATALOG, algorithm
 from aforesaid.testing import NonConforming, conforms, parts
 from support.commands import command
+from support.own_algorithm import TEXT, forgotten
 
-TEXT = Path(aforesaid.testing.template.__file__).read_text()
 CAUGHT_S_MAX = 10.0
 
 CAUSES = "return all(cause.number <= self.delivered[cause.origin] for cause in causes)"
@@ -73,7 +73,6 @@ BUGS: dict[str, tuple[str, str, str]] = {
 @pytest.fixture
 def variant(tmp_path: Path) -> Iterator[Callable[[str], Algorithm]]:
     """The template with one bug, as a file of its own; what it loads is gone afterwards."""
-    known = set(sys.modules)
 
     def load(bug: str) -> Algorithm:
         right, wrong, _ = BUGS[bug]
@@ -88,9 +87,8 @@ def variant(tmp_path: Path) -> Iterator[Callable[[str], Algorithm]]:
         file.write_text(text)
         return algorithm(f"{file}:ENTRY")
 
-    yield load
-    for name in set(sys.modules) - known:
-        del sys.modules[name]
+    with forgotten(tmp_path):
+        yield load
 
 
 @pytest.mark.parametrize("bug", BUGS)
