@@ -15,7 +15,7 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions
 from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row, Tally
-from aforesaid.pipeline.sweep.shipping import ship
+from aforesaid.pipeline.sweep.shipping import shipped
 from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, Simulator, has_run, run_one, simulate_to
 from aforesaid.pipeline.tables import table_of, write_table
 from aforesaid.pipeline.tasks import run_tasks
@@ -84,16 +84,17 @@ def execute(
     """Run what is missing, each scenario as one task."""
     root, judge = sweep.root.resolve(), sweep.judge
     tasks = [(one.run, one.scenario.to_json()) for one in sweep.missing]
-    shipped = ship(spark, (one.scenario.algorithm for one in sweep.missing))
+    outsiders = shipped(spark, [one.scenario.algorithm for one in sweep.missing])
 
     def work(task: tuple[str, str]) -> str:
         run, scenario = task
-        for reference, place in shipped.items():
+        for reference, place in places.items():
             arrived(reference, place)
         run_one(root, run, scenario, judge, simulator)
         return run
 
-    ended = interruptible(lambda: run_tasks(spark, work, tasks), lambda: progress(sweep.ledger.tally()))
+    with outsiders as places:
+        ended = interruptible(lambda: run_tasks(spark, work, tasks), lambda: progress(sweep.ledger.tally()))
     tally = sweep.ledger.tally()
     lost = [run for run in ended if run not in tally.done | tally.failed]
     if lost:

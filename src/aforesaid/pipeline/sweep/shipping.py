@@ -9,7 +9,8 @@ is not installed on the executors, does not travel.
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -18,9 +19,13 @@ from aforesaid.protocols import outside
 from aforesaid.protocols.catalog import CATALOG
 
 
-def ship(spark: SparkSession, references: Iterable[str]) -> Mapping[str, str]:
-    """Give every executor the modules of those that are not ours; by reference, what to import there."""
-    shipped = {}
+@contextmanager
+def shipped(spark: SparkSession, references: Iterable[str]) -> Iterator[Mapping[str, str]]:
+    """Executors get the modules of those that are not ours; by reference, what to import there.
+
+    They fetch the archives when they begin a task: these are there for the length of the block.
+    """
+    places = {}
     with tempfile.TemporaryDirectory(prefix="aforesaid-modules-") as scratch:
         archives: dict[Path, Path] = {}
         for reference in sorted(set(references) - CATALOG.keys()):
@@ -28,8 +33,8 @@ def ship(spark: SparkSession, references: Iterable[str]) -> Mapping[str, str]:
             if source not in archives:
                 archives[source] = _packed(source, Path(scratch))
                 spark.addArtifacts(str(archives[source]), pyfile=True)
-            shipped[reference] = outside.importable(reference)
-    return shipped
+            places[reference] = outside.importable(reference)
+        yield places
 
 
 def _packed(source: Path, scratch: Path) -> Path:
