@@ -124,7 +124,7 @@ def test_executors_that_have_never_seen_it_run_it(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
