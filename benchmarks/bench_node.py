@@ -31,7 +31,7 @@ from typing import Any
 
 from aforesaid import Config, MessageId, Node
 from aforesaid.node import host
-from aforesaid.node.securing import Sealed
+from aforesaid.node.carrying.securing import Sealed
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
 from aforesaid.security.keyfiles import load_cluster_key, write_cluster_key
 from aforesaid.transport import Address, Datagrams

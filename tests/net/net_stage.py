@@ -11,7 +11,7 @@ from typing import Any
 
 from aforesaid import Config, Message, Node
 from aforesaid.check import Report, check
-from aforesaid.node.ingest import ingest
+from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 
 PATIENCE_S = 20.0

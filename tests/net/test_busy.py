@@ -12,13 +12,13 @@ import pytest
 from aforesaid import Config, Node
 from aforesaid.core import MILLISECOND, SECOND, Process, Timer
 from aforesaid.node import streams
-from aforesaid.node.book import Book
-from aforesaid.node.greeting import Greeted, Greeting
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.greeting import Greeted, Greeting
+from aforesaid.node.carrying.notes import Hello, entry_of
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
-from aforesaid.node.notes import Hello, entry_of
-from aforesaid.node.streams import StreamCarrier
-from aforesaid.node.switchboard import Peer, Switchboard
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.membership.epochs import CALLS_MAX
 from aforesaid.protocols.overlay.frames import Fin, Lid

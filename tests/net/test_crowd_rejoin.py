@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from aforesaid import Config, Misuse, Node
-from aforesaid.node.book import Book
-from aforesaid.node.notes import Entry, entry_of
-from aforesaid.node.streams import StreamCarrier
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.notes import Entry, entry_of
+from aforesaid.node.carrying.streams import StreamCarrier
 from net.crowd import PRC
 from net.net_stage import PATIENCE_S, free_addresses, run, take, until
 

@@ -11,7 +11,7 @@ import pytest
 
 from aforesaid import Misuse
 from aforesaid.check import check
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from aforesaid.trace.parquet import open_trace
 from net.net_stage import cluster_of_two, command, finished, free_addresses
 from net.node_process import write_toml

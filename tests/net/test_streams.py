@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid import Config, Misuse, Node
-from aforesaid.node.streams import StreamCarrier
-from aforesaid.node.switchboard import Peer
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.carrying.switchboard import Peer
 from aforesaid.wire import record
 from net.crowd import PRC, changing_group
 from net.net_stage import complaints, group_configs, judged, run, running, take, until

@@ -82,6 +82,11 @@ class Algorithm:
         alone = self.samples if self.linked else FIFO_LINKS not in self.needs
         return bool(self.frames) and not self.unicast and alone
 
+    @property
+    def over_perfect_links(self) -> bool:
+        """Whether nodes put perfect links under it: no transport is reliable across reconnection."""
+        return RELIABLE_LINKS in self.needs and not self.linked
+
     def build(self, setup: Setup) -> Speaker:
         """The protocol object of one process."""
         return self.make(setup, settings(self.options, setup.options, self.name))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import Misuse
-from aforesaid.node.claim import Claim
+from aforesaid.node.operating.claim import Claim
 
 if TYPE_CHECKING:
     from aforesaid.node.node import Node
@@ -104,7 +104,7 @@ async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
         request = json.loads(line)
         match request:
             case {"why": str(label)}:
-                return {"why": list(node.explain(label))}
+                return {"why": node.why(label)}
             case {"peers": _}:
                 return {"peers": node.peers}
             case {"gauges": _}:
