@@ -156,11 +156,12 @@ class Config(Part, frozen=True):
         return algorithm(self.algorithm)
 
     def _entry(self) -> Algorithm:
-        able = ", ".join(name for name, entry in CATALOG.items() if entry.deployable)
+        able = ", ".join(sorted(name for name, entry in CATALOG.items() if entry.deployable))
         try:
             entry = self.entry
         except Misuse as error:
-            raise Misuse(f"algorithm: {error}; nodes run: {able}") from error
+            fault = f"{self.algorithm} is no algorithm" if self.algorithm.isidentifier() else str(error)
+            raise Misuse(f"algorithm: {fault}; nodes run: {able}") from error
         if not entry.deployable:
             raise Misuse(f"algorithm: {entry.name} runs in the simulator only; nodes run: {able}")
         entry.validate(self.options)
