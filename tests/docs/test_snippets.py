@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 import typer
-from markdown_blocks import Block, blocks
 
 from aforesaid import Config, Node
 from aforesaid.cli.app import app
+from docs.markdown_blocks import Block, blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
