@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aforesaid.core import Misbehaviour, Refused
+from aforesaid.core import Misbehaviour, Refused, Speaker
 from aforesaid.protocols.catalog import CATALOG, Setup
-from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.security.datagrams import NOBODY, KeyRing, Opener, Sealer
 from aforesaid.security.keys import ClusterKey
 from aforesaid.wire import Clear, Codec, Header, Inlet, Limits, Reassembly, Records, cluster_id, pack, record
@@ -149,8 +149,8 @@ def test_hostile_packets_are_refused_and_counted_in_flat_memory() -> None:
     assert peak - before < 500_000
 
 
-def on_perfect_links(setup: Setup) -> Any:
-    return PerfectLinks(CATALOG["waiting"].build(setup))
+def on_perfect_links(setup: Setup) -> Speaker:
+    return perfectly_linked(CATALOG["waiting"].build(setup))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import Setup, algorithm
 from support import broken
 from support.chaotic import chaotic
+from support.idle import Idle
 
 SCOPE = Scope(processes=3, messages=1)
 
@@ -152,7 +153,7 @@ def restless(setup: Setup) -> Restless:
     return Restless(setup.me, setup.group)
 
 
-class Echo:
+class Echo(Idle):
     """Answers whatever it hears, and never changes."""
 
     def __init__(self, peer: str) -> None:
