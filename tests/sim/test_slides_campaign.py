@@ -8,7 +8,7 @@ from aforesaid.protocols.catalog import CATALOG
 from support.harness import command, judged, scenario
 
 SEEDS = 300
-FAMILY = [entry for entry in CATALOG.values() if entry.paper.startswith("causal broadcast slides")]
+FAMILY = [entry for entry in CATALOG.values() if entry.paper.startswith("Guerraoui (undated)")]
 WILD = {"delay": {"kind": "lognormal", "median_ms": 20, "sigma": 1.0}}
 TALK = [{"kind": "rate", "per_second": 10}, {"kind": "chain", "per_second": 5, "depth": 3}]
 FAULTS: dict[str, dict[str, Any]] = {

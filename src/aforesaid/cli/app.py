@@ -36,7 +36,17 @@ def simulate(
     out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
     run: Annotated[str | None, Option(help="The run's name. Default: algorithm, size and seed.")] = None,
     seed: Annotated[int | None, Option(min=0, help="Another seed than the scenario's.")] = None,
-    algorithm: Annotated[str | None, Option(help="Another algorithm than the scenario's.")] = None,
+    algorithm: Annotated[
+        str | None, Option(help="Another algorithm than the scenario's; one of your own as path.py:ENTRY.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value than the scenario's, as network.loss=0.1; may be repeated.",
+        ),
+    ] = None,
     seeds: Annotated[
         int,
         Option(
@@ -54,14 +64,15 @@ def simulate(
 
     [dim]aforesaid simulate scenarios/demo.toml --out traces[/dim]
     [dim]aforesaid simulate scenarios/demo.toml --seeds 300[/dim]
+    [dim]aforesaid simulate scenarios/demo.toml --set processes=8 --set network.loss=0.1[/dim]
     [dim]aforesaid simulate scenarios/fleet.toml[/dim]
     """
     from aforesaid.cli.simulate import simulate_once, simulate_seeds
 
     if seeds:
-        code = simulate_seeds(scenario, out, seed, algorithm, seeds, as_json)
+        code = simulate_seeds(scenario, out, seed, algorithm, settings or [], seeds, as_json)
     else:
-        code = simulate_once(scenario, out, run, seed, algorithm, force, as_json)
+        code = simulate_once(scenario, out, run, seed, algorithm, settings or [], force, as_json)
     raise typer.Exit(code)
 
 
@@ -90,7 +101,7 @@ def check(
 
 @app.command(rich_help_panel=SIMULATED)
 def explore(
-    algorithm: Annotated[str, Argument(help="A name from `aforesaid algorithms`.")],
+    algorithm: Annotated[str, Argument(help="A name from `aforesaid algorithms`, or path.py:ENTRY.")],
     processes: Annotated[int, Option(min=1, help="How many processes.")] = 3,
     messages: Annotated[int, Option(min=0, help="How many messages each process says.")] = 1,
     crashes: Annotated[int, Option(min=0, help="How many processes may crash, at any moment.")] = 0,
@@ -164,7 +175,10 @@ def explore(
 
 @app.command(rich_help_panel=SIMULATED)
 def algorithms(
-    name: Annotated[str | None, Argument(help="Show one algorithm in full.")] = None, as_json: AsJson = False
+    name: Annotated[
+        str | None, Argument(help="Show one algorithm in full; one of your own as path.py:ENTRY.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """The catalog: what each algorithm needs, promises and costs, and where it is printed."""
     from aforesaid.cli.algorithms import show_algorithms

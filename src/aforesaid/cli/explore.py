@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
 from aforesaid.explore import Exploration, LinkCall, Progress, Schedule, Scope, explore, replay
 from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.outside import absolute
 
 
 def link_calls(texts: Iterable[str]) -> tuple[LinkCall, ...]:
@@ -49,11 +51,12 @@ def explore_all(name: str, scope: Scope, states_max: int, save: Path | None, as_
 
         found = explore(name, scope, progress=tell, states_max=states_max)
     if save is not None and found.schedule is not None:
-        save.write_text(found.schedule.to_json() + "\n")
+        # By a reference that leads to the algorithm from anywhere, where its name alone would not.
+        save.write_text(replace(found.schedule, algorithm=absolute(name)).to_json() + "\n")
     if as_json:
         show.print_json(_facts(found))
     else:
-        _print(found, save)
+        _print(found, name, save)
     return EXIT_OF_VALUE[found.verdict]
 
 
@@ -72,7 +75,7 @@ def replay_schedule(path: Path, as_json: bool) -> int:
     return EXIT_OF_VALUE[report.value()]
 
 
-def _print(found: Exploration, save: Path | None) -> None:
+def _print(found: Exploration, name: str, save: Path | None) -> None:
     scope = found.scope
     faults = ", ".join(
         f"up to {count} {what}"
@@ -106,7 +109,7 @@ def _print(found: Exploration, save: Path | None) -> None:
         for sentence in found.violation.sentences:
             show.out.print(sentence)
         if save is not None:
-            show.out.print(f"replay: aforesaid explore {found.algorithm} --replay {save}")
+            show.out.print(f"replay: aforesaid explore {name} --replay {save}")
 
 
 def _print_steps(steps: Any) -> None:

@@ -2,6 +2,8 @@
 
 import shlex
 import time
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +12,23 @@ import msgspec
 from aforesaid.check import Report, check
 from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show, worst
 from aforesaid.core import MILLISECOND, Misuse
+from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.outside import absolute
 from aforesaid.sim import (
     Experiment,
     Outcome,
     Paper,
     Scenario,
     SimulationFailed,
-    read_experiment,
+    experiment_of,
     run_name,
     simulate,
     simulate_into,
 )
+from aforesaid.sim.keys import put
 from aforesaid.sim.network import Counters
 from aforesaid.sim.parts import nanoseconds
+from aforesaid.sim.scenario import read_file
 from aforesaid.trace.parquet import ParquetSink
 
 OWN_INVARIANT = "an invariant of the protocol's own"
@@ -33,11 +39,12 @@ def simulate_once(
     out: Path,
     run: str | None,
     seed: int | None,
-    algorithm: str | None,
+    named: str | None,
+    settings: Sequence[str],
     force: bool,
     as_json: bool,
 ) -> int:
-    scenario = _scenario(path, seed, algorithm)
+    scenario = _scenario(path, seed, named, settings)
     run = run or run_name(scenario)
     if isinstance(scenario, Paper):
         from aforesaid.cli.simulate_fleet import simulate_fleet_once
@@ -61,9 +68,15 @@ def simulate_once(
 
 
 def simulate_seeds(
-    path: Path, out: Path, seed: int | None, algorithm: str | None, seeds: int, as_json: bool
+    path: Path,
+    out: Path,
+    seed: int | None,
+    named: str | None,
+    settings: Sequence[str],
+    seeds: int,
+    as_json: bool,
 ) -> int:
-    first = _scenario(path, seed, algorithm)
+    first = _scenario(path, seed, named, settings)
     values: dict[str, int] = {"kept": 0, "violated": 0, "unknown": 0}
     failures: list[dict[str, Any]] = []
     deliveries = 0
@@ -77,7 +90,8 @@ def simulate_seeds(
                 failures.append({"seed": scenario.seed, "verdict": value, **failure})
             move(completed=done + 1, note=f"{values['violated']} violated")
     replay = ["aforesaid", "simulate", str(path), "--out", str(out)]
-    replay += ["--algorithm", algorithm] if algorithm else []
+    replay += ["--algorithm", named] if named else []
+    replay += [word for setting in settings for word in ("--set", setting)]
     for failure in failures:
         failure["replay"] = shlex.join([*replay, "--seed", str(failure["seed"])])
     if as_json:
@@ -87,20 +101,51 @@ def simulate_seeds(
     return EXIT_OF_VALUE[worst([value for value, count in values.items() if count])]
 
 
-def _scenario(path: Path, seed: int | None, algorithm: str | None) -> Experiment:
-    scenario = read_experiment(path)
-    if seed is not None:
-        scenario = msgspec.structs.replace(scenario, seed=seed)
-    if isinstance(scenario, Paper):
-        if algorithm not in (None, scenario.algorithm):
-            raise Misuse(f"{path}: the fleet runs {scenario.algorithm} only, not {algorithm}")
-    elif algorithm is not None:
-        scenario = msgspec.structs.replace(scenario, algorithm=algorithm)
+def _scenario(path: Path, seed: int | None, named: str | None, settings: Sequence[str]) -> Experiment:
+    """What a file describes, with what the command line says instead; paths there are relative to here."""
+
+    def changed(data: dict[str, Any]) -> Experiment:
+        for setting in settings:
+            key, value = _setting(setting)
+            put(data, key, value, f"--set {key}")
+        if seed is not None:
+            data["seed"] = seed
+        if "engine" in data:
+            experiment = experiment_of(data)
+            if named not in (None, experiment.algorithm):
+                raise Misuse(f"the fleet runs {experiment.algorithm} only, not {named}")
+            return experiment
+        if named is not None:
+            data["algorithm"] = named
+            _has_options(named, data.get("options"))
+        if isinstance(data.get("algorithm"), str):
+            data["algorithm"] = absolute(data["algorithm"])
+        return experiment_of(data)
+
+    return read_file(path, "scenario", changed)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """`network.loss=0.1`: a key of the scenario and a value as in TOML, or text."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise Misuse(f"--set {text}: write KEY=VALUE, as in --set network.loss=0.1")
     try:
-        scenario.validate()
-    except Misuse as error:
-        raise Misuse(f"{path}: {error}") from error
-    return scenario
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def _has_options(named: str, options: Any) -> None:
+    """The options of a file are its algorithm's; another one takes only those that it has, too."""
+    entry = algorithm(named)
+    known = entry.options.__struct_fields__
+    foreign = [name for name in options or {} if name not in known]
+    if foreign:
+        raise Misuse(
+            f"options.{foreign[0]}: {entry.name} has no such option; it has: {', '.join(known) or 'none'}; "
+            "--set options={} leaves all options out"
+        )
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
@@ -139,7 +184,7 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) ->
     still = ", ".join(f"{value} {name}" for name, value in outcome.held.items() if value)
     rate = outcome.events / seconds if seconds else 0.0
     show.print_facts(
-        f"{scenario.algorithm}, {scenario.processes} processes, seed {scenario.seed}",
+        f"{scenario.label}, {scenario.processes} processes, seed {scenario.seed}",
         [
             ("messages", f"{outcome.messages:,} broadcast, {outcome.deliveries:,} deliveries"),
             (

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid import __version__
 from aforesaid.core import MILLISECOND, Message, Misuse, Process, Speaker, Timer, freeze, link_of
 from aforesaid.explore.performance import (
     UNKNOWN,
@@ -104,7 +103,7 @@ class Rerun:
                 run=f"{self.subject.name}-schedule",
                 algorithm=self.subject.name,
                 scenario=json.dumps(scenario),
-                code_version=__version__,
+                code_version=self.subject.code_version,
                 ended=ended,
                 promises=self.promised(),
             )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
+from aforesaid import __version__
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process, Speaker
 from aforesaid.protocols.algorithm import LIVENESS, NO_CRASH
@@ -217,6 +218,7 @@ class Subject:
     """How many others a message may be for; None: it is for all, a broadcast."""
     linked: bool = False
     """Whether its links open and close; then liveness is promised where they end strongly connected."""
+    code_version: str = __version__
 
     def cast(self, scope: Scope) -> Cast:
         return Cast(scope, self.audience_max, self.linked)
@@ -231,7 +233,7 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
     for name in promises or ():
         if name not in PROPERTIES:
             raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
-    audience_max, linked = None, scope.rewires
+    audience_max, linked, version = None, scope.rewires, __version__
     builder: Build
     if isinstance(build, str):
         build = algorithm(build)
@@ -241,7 +243,7 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
             raise Misuse(f"{name} has no links that open, close and break")
         if promises is None and scope.crashes_max and NO_CRASH in build.needs:
             raise Misuse(f"{name} promises nothing once a process crashes: explore it without crashes")
-        linked = build.linked
+        linked, version = build.linked, build.code_version
         build.validate(dict(scope.options))
         if build.addressed:
             if scope.processes == 1 and scope.audiences is None:
@@ -253,7 +255,7 @@ def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, .
         raise Misuse(f"{name} broadcasts: its messages have no audiences")
     if scope.perfect_links:
         builder = _perfectly_linked(builder)
-    return Subject(name, builder, promised if promises is None else promises, audience_max, linked)
+    return Subject(name, builder, promised if promises is None else promises, audience_max, linked, version)
 
 
 def _perfectly_linked(build: Build) -> Build:

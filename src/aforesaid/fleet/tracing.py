@@ -8,7 +8,6 @@ from collections import deque
 
 import numpy as np
 
-from aforesaid import __version__
 from aforesaid.core import SECOND, MessageId, Misuse
 from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
 from aforesaid.fleet.plan import Plan
@@ -31,7 +30,7 @@ def trace_fleet(plan: Plan, sink: Sink, run: str, progress: Progress | None = No
             algorithm=entry.name,
             seed=plan.seed,
             scenario=plan.scenario,
-            code_version=__version__,
+            code_version=entry.code_version,
             ended="drained" if outcome.held == 0 else "cut",
             promises=entry.promised(plan.crashes > 0, outcome.connected),
         )

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aforesaid import __version__
 from aforesaid.core import Process, Speaker
+from aforesaid.protocols.bibliography import Citation
 from aforesaid.protocols.options import Options, settings
 
 RELIABLE_LINKS = "reliable links"
@@ -45,7 +47,8 @@ class Algorithm:
 
     name: str
     title: str
-    paper: str
+    sources: tuple[Citation, ...]
+    """Where it is printed: first who had it, then whose account we follow, if that is another one."""
     needs: tuple[str, ...]
     promises: tuple[str, ...]
     metadata: str
@@ -74,6 +77,16 @@ class Algorithm:
     """What is left of the promises where a process may crash; None: all of them."""
     version: str = ""
     """Of an algorithm from outside: its own version."""
+
+    @property
+    def paper(self) -> str:
+        """Its sources, as they are cited."""
+        return "; ".join(map(str, self.sources))
+
+    @property
+    def code_version(self) -> str:
+        """What ran, for traces: our version, and its own if it is from outside."""
+        return f"{__version__}, {self.name} {self.version}" if self.version else __version__
 
     @property
     def deployable(self) -> bool:

@@ -1,6 +1,7 @@
 """The catalog: every algorithm by name."""
 
 from aforesaid.core import Misuse
+from aforesaid.protocols import outside
 from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.broadcast import newtop, no_waiting, pak, tree, unordered, waiting
 from aforesaid.protocols.delivery import (
@@ -41,7 +42,11 @@ CATALOG: dict[str, Algorithm] = {entry.name: entry for entry in _ENTRIES}
 
 
 def algorithm(name: str) -> Algorithm:
-    """The entry of that name."""
-    if name not in CATALOG:
-        raise Misuse(f"unknown algorithm {name!r}; there are: {', '.join(CATALOG)}")
-    return CATALOG[name]
+    """The entry of that name, or the one from outside that it refers to (`protocols.outside`)."""
+    entry = CATALOG.get(name) or outside.find(name, CATALOG)
+    if entry is None:
+        raise Misuse(
+            f"unknown algorithm {name!r}; there are: {', '.join((*CATALOG, *outside.offered()))}; "
+            "one of your own is written path.py:ENTRY"
+        )
+    return entry

@@ -19,6 +19,7 @@ from typing import Any
 
 from aforesaid.core import Misuse
 from aforesaid.sim.experiment import Experiment, experiment_of
+from aforesaid.sim.keys import put
 from aforesaid.sim.paper import Paper
 from aforesaid.sim.parts import AllToAll, Bursts, Chain, Crowd, HotSpot, Pipeline, Rate, Workload
 from aforesaid.sim.scenario import read_file
@@ -155,31 +156,8 @@ def _at_place(base: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, An
     """The base with the values of one place of the grid."""
     data = deepcopy(dict(base))
     for key, value in place.items():
-        _put(data, key, deepcopy(value))
+        put(data, key, deepcopy(value), f"sweep.{key}")
     return data
-
-
-def _put(data: dict[str, Any], key: str, value: Any) -> None:
-    if not re.fullmatch(r"\w+(\[\d+\])*(\.\w+(\[\d+\])*)*", key):
-        raise Misuse(f"sweep.{key}: a key looks like network.loss or workload[0].per_second")
-    *parents, last = [int(name) if name.isdecimal() else name for name in re.findall(r"\w+", key)]
-    table: Any = data
-    for name in parents:
-        if isinstance(name, str) and isinstance(table, dict):
-            table = table.setdefault(name, {})
-        else:
-            table = _item(table, name, key)
-    if isinstance(table, list):
-        _item(table, last, key)
-    elif not isinstance(table, dict):
-        raise Misuse(f"sweep.{key}: the scenario has no table there")
-    table[last] = value
-
-
-def _item(table: Any, name: int | str, key: str) -> Any:
-    if not isinstance(table, list) or not isinstance(name, int) or name >= len(table):
-        raise Misuse(f"sweep.{key}: the scenario has no item {name} there")
-    return table[name]
 
 
 def _name(scenario: Experiment, place: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from aforesaid.protocols.algorithm import (
     RELIABLE_LINKS,
 )
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
+from aforesaid.protocols.outside import absolute
 from aforesaid.sim.explain import explain
 from aforesaid.sim.parts import (
     Churn,
@@ -60,6 +61,7 @@ class Scenario(Value, frozen=True):
     """One run, entirely."""
 
     algorithm: str
+    """A name of the catalog, or a reference to one from outside (`protocols.outside`)."""
     processes: Annotated[int, Meta(ge=1, le=100_000)]
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     duration_ms: Annotated[float, Meta(gt=0)] = 1_000.0
@@ -77,8 +79,8 @@ class Scenario(Value, frozen=True):
 
     @property
     def label(self) -> str:
-        """What its runs are called by."""
-        return self.algorithm
+        """What its runs are called by: the algorithm's own name, wherever that comes from."""
+        return algorithm(self.algorithm).name
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -187,8 +189,8 @@ def _moves(fault: Fault) -> bool:
 
 
 def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
-    """What a file describes; every error is one line that names the file."""
-    data = _read_table(path, kind)
+    """What a file describes; every error is one line that names the file. An algorithm's path is beside it."""
+    data = _beside(path.parent, _read_table(path, kind))
     try:
         return of(data)
     except Misuse as error:
@@ -207,6 +209,17 @@ def _read_table(path: Path, kind: str) -> dict[str, Any]:
         raise Misuse(f"{path} is not {language}: {error}") from error
     if not isinstance(data, dict):
         raise Misuse(f"{path} is not a {kind}: expected a table of keys and values")
+    return data
+
+
+def _beside(root: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """The same with absolute references: to the algorithm, and to those of a grid."""
+    data = {key: _beside(root, value) if key == "sweep" else value for key, value in data.items()}
+    named = data.get("algorithm")
+    if isinstance(named, str):
+        data["algorithm"] = absolute(named, root)
+    elif isinstance(named, list):
+        data["algorithm"] = [absolute(each, root) if isinstance(each, str) else each for each in named]
     return data
 
 

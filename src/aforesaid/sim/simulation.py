@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
-from aforesaid import __version__
 from aforesaid.core import (
     MILLISECOND,
     AforesaidError,
@@ -86,7 +85,7 @@ def simulate_into(
         ended = simulation.run(progress)
     except Exception as error:
         raise SimulationFailed(
-            f"{scenario.algorithm}, seed {scenario.seed}, failed at {simulation.now / 1e6:.3f} ms: {error!r}"
+            f"{scenario.label}, seed {scenario.seed}, failed at {simulation.now / 1e6:.3f} ms: {error!r}"
         ) from error
     return simulation.close(run or run_name(scenario), ended)
 
@@ -169,7 +168,7 @@ class Simulation:
                 algorithm=self.algorithm.name,
                 seed=self.scenario.seed,
                 scenario=self.scenario.to_json(),
-                code_version=__version__,
+                code_version=self.algorithm.code_version,
                 ended=ended,
                 promises=self.algorithm.promised(self.scenario.crashes > 0, self._connected()),
             )

@@ -156,7 +156,7 @@ class Linked:
 LINKED = Algorithm(
     name="linked",
     title="flooding over links that come and go",
-    paper="none",
+    sources=(),
     needs=(FIFO_LINKS,),
     promises=("no_duplicate", "no_creation"),
     metadata="its id",

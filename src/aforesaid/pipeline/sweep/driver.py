@@ -15,9 +15,11 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions
 from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row, Tally
+from aforesaid.pipeline.sweep.shipping import ship
 from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, Simulator, has_run, run_one, simulate_to
 from aforesaid.pipeline.tables import table_of, write_table
 from aforesaid.pipeline.tasks import run_tasks
+from aforesaid.protocols.outside import arrived
 from aforesaid.sim.grid import Grid, Planned, cost
 
 
@@ -82,9 +84,12 @@ def execute(
     """Run what is missing, each scenario as one task."""
     root, judge = sweep.root.resolve(), sweep.judge
     tasks = [(one.run, one.scenario.to_json()) for one in sweep.missing]
+    shipped = ship(spark, (one.scenario.algorithm for one in sweep.missing))
 
     def work(task: tuple[str, str]) -> str:
         run, scenario = task
+        for reference, place in shipped.items():
+            arrived(reference, place)
         run_one(root, run, scenario, judge, simulator)
         return run
 

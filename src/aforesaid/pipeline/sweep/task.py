@@ -16,6 +16,7 @@ from typing import TypeAlias
 from aforesaid.check import Report, check
 from aforesaid.core import Misuse
 from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row
+from aforesaid.protocols.catalog import algorithm
 from aforesaid.sim import Experiment, Paper, experiment_of, run_into
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
@@ -102,7 +103,7 @@ def _failed(root: Path, run: str, scenario: Experiment, error: Exception) -> Row
     return {
         "run": run,
         "state": FAILED,
-        "algorithm": scenario.algorithm,
+        "algorithm": algorithm(scenario.algorithm).name,
         "processes": scenario.processes,
         "seed": scenario.seed,
         "error": " ".join(str(error).split()) or type(error).__name__,

@@ -78,6 +78,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options
 
 IDLE_MS = 10.0
@@ -384,7 +385,7 @@ def _make(setup: Setup, options: NewtopOptions) -> Newtop:
 ENTRY = Algorithm(
     name="newtop",
     title="Newtop: Lamport clocks, one order for all",
-    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 9)",
+    sources=(cite("ezhilchelvan1995newtop"), cite("almeida2026hybrid", "section 3.1 and table 1")),
     needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
     promises=(*RELIABLE, *ORDER, "stability"),
     metadata="one id and two clocks",

@@ -162,7 +162,7 @@ ENTRIES = (
     *over_each(
         "no_waiting",
         "no-waiting causal broadcast",
-        "causal broadcast slides, algorithm 1 (corrected)",
+        "algorithm 1 (corrected)",
         "every earlier message",
         (FIXED_GROUP,),
         lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
@@ -170,7 +170,7 @@ ENTRIES = (
     *over_each(
         "no_waiting_gc",
         "no-waiting, with garbage collection",
-        "causal broadcast slides, algorithm 1' (corrected)",
+        "algorithm 1' (corrected)",
         "every earlier message not yet everywhere",
         (FIXED_GROUP, DETECTOR),
         lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),

@@ -31,6 +31,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive
 
 FAN_OUT = 2
@@ -108,7 +109,7 @@ def _make(setup: Setup, options: TreeOptions) -> Tree:
 ENTRY = Algorithm(
     name="tree",
     title="FIFO broadcast along a spanning tree",
-    paper="hybrid-buffering paper, section 1",
+    sources=(cite("blessing2017tree"), cite("almeida2026hybrid", "section 1")),
     needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from aforesaid.core import Effects, Handed, Joining, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
 from aforesaid.protocols.algorithm import BEST_EFFORT, FIXED_GROUP, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.protocols.layers.layered import OverLayer
 from aforesaid.protocols.layers.stacking import LAYERS
@@ -50,7 +51,7 @@ ENTRIES = (
     Algorithm(
         name="best_effort",
         title="best-effort broadcast, in no order",
-        paper="causal broadcast slides, layer beb",
+        sources=(cite("guerraoui-slides", "layer beb"),),
         needs=(RELIABLE_LINKS, FIXED_GROUP),
         promises=BEST_EFFORT,
         metadata="one id",
@@ -60,7 +61,7 @@ ENTRIES = (
         Algorithm(
             name=below.name,
             title=f"{below.title}, in no order",
-            paper=f"causal broadcast slides, {below.section}",
+            sources=(cite("guerraoui-slides", below.section),),
             needs=below.needs,
             promises=below.promises,
             metadata="one id",

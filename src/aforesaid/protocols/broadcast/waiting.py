@@ -126,7 +126,7 @@ class Waiting(OverLayer, Explaining):
 ENTRIES = over_each(
     "waiting",
     "waiting, with vector clocks",
-    "causal broadcast slides, algorithm 2 (corrected)",
+    "algorithm 2 (corrected)",
     "one id and n counters",
     (FIXED_GROUP,),
     lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),

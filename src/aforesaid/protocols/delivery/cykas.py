@@ -59,6 +59,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive
 from aforesaid.structures import SlidingArray
 
@@ -182,7 +183,7 @@ def _make(setup: Setup, options: CykasOptions) -> Cykas:
 ENTRY = Algorithm(
     name="cykas",
     title="Cykas: permission to tell; may starve a busy receiver",
-    paper="hybrid-buffering paper, section 4.3 and table 1 (its reference 20)",
+    sources=(cite("tong2024cykas"), cite("almeida2026hybrid", "section 4.3 and table 1")),
     needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one flag",

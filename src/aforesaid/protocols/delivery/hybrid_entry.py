@@ -14,6 +14,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
 from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
@@ -54,7 +55,7 @@ def hybrid_entry(
     return Algorithm(
         name=name,
         title=title,
-        paper=f"hybrid-buffering paper, {section} (corrected)",
+        sources=(cite("almeida2026hybrid", f"{section} (corrected)"),),
         needs=(FIXED_GROUP, DETECTOR),
         promises=(*RELIABLE, *ORDER),
         # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.

@@ -45,6 +45,7 @@ from aforesaid.core import (
 )
 from aforesaid.protocols.addressed import GroupMember
 from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.bibliography import cite
 
 
 class Entry(NamedTuple):
@@ -229,7 +230,7 @@ def merged(mine: Entries, theirs: Entries) -> Entries:
 ENTRY = Algorithm(
     name="ks",
     title="KS: the least metadata for the least latency",
-    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 10)",
+    sources=(cite("kshemkalyani1998necessary"), cite("almeida2026hybrid", "section 3.1 and table 1")),
     needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id, the audience and up to n^2 (sender, number, destinations)",

@@ -45,6 +45,7 @@ from aforesaid.core import (
 )
 from aforesaid.protocols.addressed import GroupMember
 from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
 
 
@@ -208,7 +209,7 @@ def _make(setup: Setup, options: MfOptions) -> Mf:
 ENTRY = Algorithm(
     name="mf",
     title="MF: one unacknowledged message at a time",
-    paper="hybrid-buffering paper, section 3.2 and table 1 (its reference 12)",
+    sources=(cite("mattern1995lightweight"), cite("almeida2026hybrid", "section 3.2 and table 1")),
     needs=(FIXED_GROUP, DETECTOR),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one number",

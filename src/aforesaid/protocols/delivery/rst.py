@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 from aforesaid.core import Count, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.addressed import GroupMember
 from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.bibliography import cite
 from aforesaid.structures import Received
 
 
@@ -142,7 +143,7 @@ class Rst(GroupMember):
 ENTRY = Algorithm(
     name="rst",
     title="RST: a matrix of counters",
-    paper="hybrid-buffering paper, section 3.1 and table 1 (its reference 16)",
+    sources=(cite("raynal1991causal"), cite("almeida2026hybrid", "section 3.1 and table 1")),
     needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id, the audience and n^2 counters",

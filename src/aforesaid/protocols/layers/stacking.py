@@ -16,6 +16,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.layers import reliable, uniform
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
@@ -74,7 +75,7 @@ LAYERS = (RB, URB, URB_MAJORITY)
 def over_each(
     name: str,
     title: str,
-    paper: str,
+    section: str,
     metadata: str,
     needs: tuple[str, ...],
     make: Callable[[Setup, Layer], CausalBroadcast],
@@ -91,7 +92,7 @@ def over_each(
         Algorithm(
             name=f"{name}{below.suffix}",
             title=f"{title}, over {below.title}",
-            paper=paper,
+            sources=(cite("guerraoui-slides", section),),
             needs=tuple(dict.fromkeys((*below.needs, *needs))),
             promises=(*below.promises, *ORDER, *promises),
             metadata=metadata,

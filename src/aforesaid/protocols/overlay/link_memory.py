@@ -36,6 +36,7 @@ from aforesaid.protocols.algorithm import (
     Algorithm,
     Setup,
 )
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.link_options import DegreeOptions
 
@@ -106,7 +107,7 @@ def _make(setup: Setup, options: DegreeOptions) -> LinkMemory:
 ENTRY = Algorithm(
     name="link_memory",
     title="link memory on a static overlay",
-    paper="prc-broadcast paper, algorithm 1",
+    sources=(cite("nedelec2018forget", "section 2.2, algorithm 1"),),
     needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id",

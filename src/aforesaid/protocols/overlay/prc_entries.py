@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
 from aforesaid.protocols.overlay.frames import (
     Ack,
@@ -73,7 +74,7 @@ ENTRIES = (
     Algorithm(
         name="prc",
         title="PRC-broadcast: link memory on a changing overlay",
-        paper="prc-broadcast paper, algorithm 2",
+        sources=(cite("nedelec2018forget", "algorithm 2"),),
         needs=(RELIABLE_LINKS, FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
@@ -85,7 +86,7 @@ ENTRIES = (
     Algorithm(
         name="prc_spray",
         title="PRC-broadcast on the overlay that Spray samples",
-        paper="prc-broadcast paper, algorithm 2 and section 3",
+        sources=(cite("nedelec2018forget", "algorithm 2 and section 3"), cite("nedelec2017spray")),
         needs=(RELIABLE_LINKS, FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",

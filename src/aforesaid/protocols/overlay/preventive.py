@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import (
     Agree,
@@ -438,7 +439,7 @@ def _make(setup: Setup, options: LinkOptions) -> Preventive:
 ENTRY = Algorithm(
     name="preventive",
     title="preventive broadcast: new links are made safe before they are used",
-    paper="prc-broadcast paper, table 1 (its reference 20, corrected)",
+    sources=(cite("nedelec2018preventive", "corrected"), cite("nedelec2018forget", "table 1")),
     needs=(RELIABLE_LINKS, FIFO_LINKS),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one link",

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.broadcast.pak.protocol import Pak, validate_credit
 from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
 
@@ -74,7 +75,7 @@ ENTRIES = tuple(
     Algorithm(
         name=name,
         title=title,
-        paper=f"positive acknowledgment paper, {section} (corrected)",
+        sources=(cite("baldoni1998pak", f"{section} (corrected)"),),
         needs=(FIXED_GROUP, DETECTOR),
         promises=(*RELIABLE, *ORDER, "stability"),
         metadata="one number, one bit and n entries of ceil(log2 k) bits",
