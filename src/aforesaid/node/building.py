@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from aforesaid import __version__
 from aforesaid.core import MILLISECOND, Acknowledging, Linking, Nanoseconds, Speaker, Windowed
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above, Carrier
@@ -94,7 +93,7 @@ def segments_of(config: Config, incarnation: int, began: Nanoseconds, joined: bo
         joined=joined,
         began_ns=began,
         segment=1,
-        code_version=__version__,
+        code_version=entry.code_version,
         linked=entry.linked,
         promises=entry.promises,
         promises_if_crashed=entry.promises_if_crashed,

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, field
 from aforesaid.core import Misuse, Process
 from aforesaid.protocols.algorithm import FIXED_GROUP
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
+from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
@@ -96,6 +97,8 @@ class Config(Part, frozen=True):
             raise Misuse(f"cannot read {path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Misuse(f"{path} is not TOML: {error}") from error
+        if isinstance(data.get("algorithm"), str):
+            data["algorithm"] = absolute(data["algorithm"], Path(path).parent)
         try:
             return Config.of(data)._at(Path(path).parent)
         except Misuse as error:

@@ -189,7 +189,7 @@ def _moves(fault: Fault) -> bool:
 
 
 def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
-    """What a file describes; every error is one line that names the file. An algorithm's path is beside it."""
+    """What a file describes; every error is one line that names it. An algorithm's path is relative to it."""
     data = _beside(path.parent, _read_table(path, kind))
     try:
         return of(data)

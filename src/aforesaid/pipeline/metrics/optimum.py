@@ -54,7 +54,7 @@ def scenario_of(run: Run) -> Experiment | None:
     """
     try:
         data = json.loads(run.scenario)
-        return msgspec.convert(data, Paper if "engine" in data else Scenario)
+        return msgspec.convert(data, Paper) if "engine" in data else msgspec.convert(data, Scenario)
     except (msgspec.ValidationError, ValueError):
         return None
 
