@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from aforesaid import __version__
 from aforesaid.cli import commands_fleet, commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.options import AsJson
+from aforesaid.core.version import __version__
 
 app = typer.Typer(
     name="aforesaid",

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid import __version__
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process, Speaker
+from aforesaid.core.version import __version__
 from aforesaid.protocols.algorithm import LIVENESS, NO_CRASH
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked

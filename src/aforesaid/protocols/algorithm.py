@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid import __version__
 from aforesaid.core import Process, Speaker
+from aforesaid.core.version import __version__
 from aforesaid.protocols.bibliography import Citation
 from aforesaid.protocols.options import Options, settings
 
