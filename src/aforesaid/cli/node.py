@@ -31,11 +31,10 @@ def explain(directory: Path, message: str | None, as_json: bool) -> None:
         else:
             show.print_facts(str(directory), peers.items())
         return
-    why = ask(str(directory), {"why": message})
     if as_json:
-        show.print_json(why)
+        show.print_json(ask(str(directory), {"reasons": message}))
     else:
-        show.out.print("\n".join(why["sentences"]), markup=False)
+        show.out.print("\n".join(ask(str(directory), {"why": message})), markup=False)
 
 
 def evict(directory: Path, peer: str) -> None:
