@@ -178,11 +178,8 @@ class Doors:
 
     @property
     def refused(self) -> Counter[str]:
-        ways = [
-            *(door.refused for door in (*self.sealed, *self.clear)),
-            *(way.refused for way in self.streams),
-        ]
-        return sum(ways, start=Counter[str]())
+        counts = [door.refused for door in (*self.sealed, *self.clear)]
+        return sum((*counts, *(stream.refused for stream in self.streams)), start=Counter[str]())
 
     def count_let_in(self, packets: int) -> int:
         """So many packets at the doors, by turns."""
