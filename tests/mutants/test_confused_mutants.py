@@ -1,4 +1,4 @@
-"""Who sends one kind of frame for another is caught, in every family; the shipped class takes the step well."""
+"""Who sends one kind of frame for another is caught, in every family; the shipped class passes the step."""
 
 import pytest
 
