@@ -115,6 +115,10 @@ class Exploration:
     pruned: Pruned = Pruned()
     violation: Counterexample | None = None
     outcomes: frozenset[Outcome] = field(default=frozenset(), repr=False)
+    interrupted: bool = False
+    """True if the keyboard cut the search off."""
+    lacking: tuple[str, ...] = ()
+    """What the algorithm needs and the scope does not give; only if it was said what to require of it."""
 
     @property
     def verdict(self) -> str:
@@ -122,6 +126,38 @@ class Exploration:
         if self.violation:
             return "violated"
         return "kept" if self.complete and self.ends else "unknown"
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is unknown, and what would help; nothing if it is known."""
+        if self.verdict != "unknown":
+            return ""
+        if self.interrupted:
+            return f"the search was interrupted after {self.states:,} states"
+        if not self.complete:
+            return f"the search was cut off after {self.states:,} states; set --states-max higher"
+        if self.cut:
+            return f"liveness: {self._open}; set --timers above {self.scope.timer_firings_max}"
+        return "liveness: no schedule comes to an end, frames go round for ever"
+
+    @property
+    def covered(self) -> str:
+        """Which schedules the verdict is about."""
+        if self.violation:
+            some = "every schedule shorter than the one that breaks a promise"
+            return (
+                some if self.violation.shortest else f"not {some}: the search for a shorter one was cut off"
+            )
+        if not self.complete:
+            return f"not every schedule: {self.reason}"
+        if self.cut:
+            return f"every schedule for what must never happen; for liveness not all: {self._open}"
+        return "every schedule" if self.ends else f"every schedule, but none ends: {self.reason}"
+
+    @property
+    def _open(self) -> str:
+        states = "1 state" if self.cut == 1 else f"{self.cut:,} states"
+        return f"in {states} a timer was due and no firing was left"
 
     @property
     def schedule(self) -> Schedule | None:
@@ -133,4 +169,4 @@ class Exploration:
             f"{self.algorithm}: {self.verdict}; {self.states:,} states, {self.transitions:,} transitions, "
             f"{self.ends:,} outcomes, {self.seconds:.1f} s"
         )
-        return figures if self.violation is None else f"{figures}\n{self.violation}"
+        return "\n".join(map(str, filter(None, (figures, self.reason, *self.lacking, self.violation))))
