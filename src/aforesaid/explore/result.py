@@ -110,7 +110,8 @@ class Exploration:
     ends: int
     """How many different outcomes, at possible ends, the checker judged."""
     cut: int
-    """States without a move that are no end: a timer is due, no firing is left. Liveness is open there."""
+    """States in which, if what can be lost is lost, nothing but timers is due, and no firing is left: these
+    are no ends, and liveness is open there."""
     seconds: float
     pruned: Pruned = Pruned()
     violation: Counterexample | None = None
@@ -137,7 +138,7 @@ class Exploration:
         if not self.complete:
             return f"the search was cut off after {self.states:,} states; set --states-max higher"
         if self.cut:
-            return f"liveness: {self._open}; set --timers above {self.scope.timer_firings_max}"
+            return f"liveness: {self._open}"
         return "liveness: no schedule comes to an end, frames go round for ever"
 
     @property
@@ -150,14 +151,15 @@ class Exploration:
             )
         if not self.complete:
             return f"not every schedule: {self.reason}"
-        if self.cut:
-            return f"every schedule for what must never happen; for liveness not all: {self._open}"
-        return "every schedule" if self.ends else f"every schedule, but none ends: {self.reason}"
+        if not self.ends:
+            return "safety on every schedule, liveness on none"
+        return f"safety on every schedule, liveness not: {self._open}" if self.cut else "every schedule"
 
     @property
     def _open(self) -> str:
         states = "1 state" if self.cut == 1 else f"{self.cut:,} states"
-        return f"in {states} a timer was due and no firing was left"
+        firings = self.scope.timer_firings_max
+        return f"in {states} a timer was due and no firing was left; set --timers above {firings}"
 
     @property
     def schedule(self) -> Schedule | None:
@@ -169,4 +171,5 @@ class Exploration:
             f"{self.algorithm}: {self.verdict}; {self.states:,} states, {self.transitions:,} transitions, "
             f"{self.ends:,} outcomes, {self.seconds:.1f} s"
         )
-        return "\n".join(map(str, filter(None, (figures, self.reason, *self.lacking, self.violation))))
+        outside = (f"outside its model: {sentence}" for sentence in self.lacking)
+        return "\n".join(map(str, filter(None, (figures, self.reason, *outside, self.violation))))
