@@ -156,7 +156,7 @@ def explore(
     [dim]aforesaid explore waiting --processes 3 --messages 2[/dim]
     [dim]aforesaid explore hybrid_sps --processes 3 --messages 1[/dim]
     [dim]aforesaid explore waiting --messages 1 --crashes 1[/dim]
-    [dim]aforesaid explore newtop --processes 2 --timers 2[/dim]
+    [dim]aforesaid explore newtop --processes 2 --timers 4[/dim]
     [dim]aforesaid explore prc --option degree=1 --option both_ways=false --link open:p0:p2:p1[/dim]
     """
     from aforesaid.cli.explore import explore_all, link_calls, replay_schedule, settings

@@ -138,7 +138,7 @@ class Exploration:
         if not self.complete:
             return f"the search was cut off after {self.states:,} states; set --states-max higher"
         if self.cut:
-            return f"liveness: {self._open}"
+            return f"liveness: {self._open}; set --timers above {self.scope.timer_firings_max}"
         return "liveness: no schedule comes to an end, frames go round for ever"
 
     @property
@@ -153,13 +153,15 @@ class Exploration:
             return f"not every schedule: {self.reason}"
         if not self.ends:
             return "safety on every schedule, liveness on none"
-        return f"safety on every schedule, liveness not: {self._open}" if self.cut else "every schedule"
+        if self.cut:
+            firings = self.scope.timer_firings_max
+            return f"safety on every schedule, liveness not on all: {self._open} (--timers {firings})"
+        return "every schedule"
 
     @property
     def _open(self) -> str:
         states = "1 state" if self.cut == 1 else f"{self.cut:,} states"
-        firings = self.scope.timer_firings_max
-        return f"in {states} a timer was due and no firing was left; set --timers above {firings}"
+        return f"in {states} a timer was due and no firing was left"
 
     @property
     def schedule(self) -> Schedule | None:

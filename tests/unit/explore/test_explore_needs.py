@@ -125,8 +125,8 @@ def test_outside_its_model_an_algorithm_is_explored_if_promises_are_given_and_it
 def test_where_links_open_and_close_frames_keep_their_order() -> None:
     links: Any = (("p0", "open", "p2", ("p1",)),)
     assert subject("prc", Scope(3, links=links), None).scope.fifo is True
-    assert subject(broken.hoarder, Scope(3, links=links), None).scope.fifo is True
-    assert subject(broken.hoarder, Scope(3), None).scope.fifo is False
+    assert subject(broken.impatient, Scope(3, links=links), None).scope.fifo is True
+    assert subject(broken.impatient, Scope(3), None).scope.fifo is False
 
 
 def test_a_search_that_is_cut_off_says_how_far_it_came() -> None:
@@ -157,8 +157,8 @@ def test_a_loss_that_only_a_timer_mends_leaves_liveness_open(fifo: bool) -> None
     found = explore("waiting", scope)
     assert (found.verdict, found.cut) == ("kept", 2)
     assert found.covered == (
-        "safety on every schedule, liveness not: "
-        "in 2 states a timer was due and no firing was left; set --timers above 0"
+        "safety on every schedule, liveness not on all: "
+        "in 2 states a timer was due and no firing was left (--timers 0)"
     )
 
 
