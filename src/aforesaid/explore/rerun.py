@@ -42,7 +42,8 @@ def replay(
     promises: tuple[str, ...] | None = None,
 ) -> MemoryTrace:
     """Run a schedule again. The same steps give the same trace."""
-    return Rerun(subject(build, scope, promises), scope).run(steps)
+    explored = subject(build, scope, promises, anywhere=True)
+    return Rerun(explored, explored.scope).run(steps)
 
 
 @dataclass

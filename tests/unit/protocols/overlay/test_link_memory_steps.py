@@ -75,6 +75,7 @@ def test_every_schedule_is_causal_and_exactly_once(processes: int, messages: int
 
 
 def test_without_fifo_links_it_breaks_the_order() -> None:
-    found = explore("link_memory", Scope(processes=2, messages=(2, 0)))
+    scope = Scope(processes=2, messages=(2, 0), fifo=False)
+    found = explore("link_memory", scope, CATALOG["link_memory"].promises)
     assert found.violation is not None
     assert "causal" in found.violation.properties
