@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from aforesaid.core import saying
 from aforesaid.protocols.catalog import Setup, algorithm
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -44,6 +45,7 @@ class Group:
         self.seats = {me: Seat(self, me) for me in self.names}
         entry = algorithm(name)
         self.machines = {me: entry.build(Setup(me, self.names, 0, options or {})) for me in self.names}
+        self.sayings = {me: saying(machine) for me, machine in self.machines.items()}
         self.weigh = False
         self.data: list[int] = []
         self.control = 0
@@ -53,7 +55,7 @@ class Group:
         return sum(seat.count for seat in self.seats.values())
 
     def say(self, me: str) -> None:
-        self.machines[me].broadcast(PAYLOAD, 0, self.seats[me])
+        self.sayings[me]((), PAYLOAD, 0, self.seats[me])
 
     def settle(self) -> None:
         """Carry every frame; fire timers, earliest first, once nothing else moves."""

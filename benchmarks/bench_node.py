@@ -26,12 +26,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from aforesaid import Config, MessageId, Node
+from aforesaid.core import CausalDelivery, Windowed
 from aforesaid.node import host
-from aforesaid.node.securing import Sealed
+from aforesaid.node.carrying.securing import Sealed
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
 from aforesaid.security.keyfiles import load_cluster_key, write_cluster_key
 from aforesaid.transport import Address, Datagrams
@@ -116,13 +117,12 @@ async def bare(me: str, addresses: dict[str, Address], key: Path, count: int) ->
             await asyncio.wait_for(end.moved.wait(), 5)
 
 
-class Counting:
+class Counting(CausalDelivery, Windowed):
     """A protocol that promises nothing: numbers what is said, delivers what comes, acknowledges its count."""
 
     def __init__(self, me: str) -> None:
         self.me = me
-        self.u = SimpleNamespace(first=1)
-        self.said = self.heard = 0
+        self.said = self.heard = self.acked = 0
 
     def send(self, targets: Sequence[str], payload: bytes, now: int, out: Any) -> MessageId:
         self.said += 1
@@ -135,9 +135,26 @@ class Counting:
             out.deliver(MessageId(source, 1, message.number), message.payload)
             out.send((source,), Ack(self.heard, 0))
         else:
-            self.u.first = message.number + 1
+            self.acked = message.number
+
+    def expire(self, timer: Any, now: int, out: Any) -> None: ...
+
+    def peer_up(self, peer: str, now: int, out: Any) -> None: ...
 
     def peer_down(self, peer: str, now: int, out: Any) -> None: ...
+
+    @property
+    def stable_below(self) -> int:
+        return self.acked + 1
+
+    def lacking(self, number: int) -> tuple[str, ...]:
+        return () if number <= self.acked else NAMES
+
+    def owed(self, peer: str) -> int:
+        return self.said - self.acked
+
+    def retries(self, peer: str) -> tuple[()]:
+        return ()
 
     def gauges(self) -> dict[str, int]:
         return {}
@@ -145,8 +162,8 @@ class Counting:
 
 async def shell(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
     # The one name there is no setting for: what the host builds.
-    host.build = lambda config, incarnation: Counting(config.name)  # type: ignore[attr-defined]
-    await hybrid(me, addresses, key, count)
+    with patch.object(host, "machine_of", lambda config, incarnation: Counting(config.name)):
+        await hybrid(me, addresses, key, count)
 
 
 async def hybrid(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:

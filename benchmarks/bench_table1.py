@@ -39,7 +39,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from aforesaid.core import MILLISECOND, SECOND
+from aforesaid.core import MILLISECOND, SECOND, saying
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -273,7 +273,7 @@ class World:
 
     def __init__(self, name: str, load: Load, kind: Callable[..., Any] | None = None) -> None:
         entry = algorithm(name)
-        options = {"retransmit": False} if "retransmit" in entry.options else {}
+        options = {"retransmit": False} if "retransmit" in entry.options.__struct_fields__ else {}
         self.name, self.load = name, load
         self.machines = {me: entry.build(Setup(me, load.names, 0, options)) for me in load.names}
         if kind is not None:
@@ -345,12 +345,9 @@ class World:
         row[here] = max(row[here], self.now)
         self.pasts.append(row.copy())
         payload = number.to_bytes(PAYLOAD_BYTES, "big")
-        machine, seat = self.machines[source], self.seats[source]
+        say, seat = saying(self.machines[source]), self.seats[source]
         began = thread_time_ns()
-        if self.outcome.broadcast:
-            machine.broadcast(payload, self.now, seat)
-        else:
-            machine.send(targets, payload, self.now, seat)
+        say(targets, payload, self.now, seat)
         self.spent["send"].append(thread_time_ns() - began)
         self.act(source)
 

@@ -71,7 +71,8 @@ class Pair:
         return [self.sealer.seal(body, self.session) for body in bodies]
 
     def receive(self, data: bytes) -> Any:
-        return self.inlet.datagram(data, self.opener.open, 0)
+        (_, source, _), _, body = self.opener.open(data)
+        return self.inlet.body(source, body, 0)
 
 
 class Case(NamedTuple):

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from aforesaid.transport.address import Address
 from aforesaid.transport.proxy import LossyRelay, Weather
 

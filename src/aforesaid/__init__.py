@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import AforesaidError, MessageId, Misbehaviour, Misuse
+from aforesaid.core.version import __version__
 
 if TYPE_CHECKING:
     from aforesaid.node import Closed, Config, Message, Node, Queues, Receipt, Security
@@ -27,8 +28,6 @@ __all__ = [
     "Security",
     "__version__",
 ]
-
-__version__ = "0.1.0"
 
 
 _OF_NODE = ("Closed", "Config", "Message", "Node", "Queues", "Receipt", "Security")

@@ -114,6 +114,27 @@ def test_explore_covers_everything_and_says_so(aforesaid: Run) -> None:
     assert (code, json.loads(out)["verdict"]) == (3, "unknown")
 
 
+def test_explore_gives_what_is_needed_or_says_what_to_set(aforesaid: Run) -> None:
+    small = ("--processes", "2", "--messages", "1")
+    code, out, _ = aforesaid("explore", "tree", *small)
+    assert (code, "FIFO links, no faults: kept" in out) == (0, True)
+    code, out, _ = aforesaid("explore", "newtop", *small)
+    assert code == 3
+    assert (
+        "unknown: liveness: in 3 states a timer was due and no firing was left; set --timers above 0" in out
+    )
+    assert "safety on every schedule, liveness on none" in out
+    code, out, _ = aforesaid("explore", "newtop", *small, "--json")
+    facts = json.loads(out)
+    assert (code, facts["verdict"], facts["complete"], facts["cut"]) == (3, "unknown", True, 3)
+    assert facts["reason"].endswith("set --timers above 0")
+    assert facts["scope"]["fifo"] is True
+    code, out, _ = aforesaid("explore", "newtop", *small, "--timers", "2", "--json")
+    assert (code, json.loads(out)["reason"]) == (0, None)
+    _, out, _ = aforesaid("explore", "--help")
+    assert "--any-order" in out
+
+
 def test_explore_tries_every_audience(aforesaid: Run) -> None:
     code, out, _ = aforesaid("explore", "hybrid_sps", "--processes", "3", "--messages", "1", "--json")
     facts = json.loads(out)
@@ -187,6 +208,10 @@ def test_draw_makes_a_picture_and_does_not_write_over_it(aforesaid: Run) -> None
         (("explore", "nope"), "unknown algorithm 'nope'"),
         (("explore", "waiting", "--processes", "99"), "processes must be"),
         (("explore", "tree", "--crashes", "1"), "tree promises nothing once a process crashes"),
+        (("explore", "tree", "--any-order"), "tree needs FIFO links: explore it with --fifo"),
+        (("explore", "prc", "--duplicates", "1"), "prc needs FIFO links: explore it with --fifo"),
+        (("explore", "waiting", "--drops", "1"), "explore it with --perfect-links"),
+        (("explore", "majority", "--crashes", "2"), "but 2 of 3 may crash here"),
         (("explore", "prc", "--fifo", "--link", "open:p0"), "--link open:p0: write open:p0:p2 or"),
         (("explore", "prc", "--option", "degree"), "--option degree: write NAME=VALUE"),
         (("explore", "waiting", "--option", "degree=1"), "waiting has no such option"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+from aforesaid.core import declaration_of
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
@@ -66,7 +67,7 @@ class Host(Recorder):
 
     def send(self, targets: Any, message: Any) -> None:
         run = self.run
-        if getattr(type(message), "control", False):
+        if declaration_of(type(message)).control:
             run.control[run.now // run.plan.bucket, kind_of(message)] += len(targets)
         for target in targets:
             run.at(run.now + run.delay(), run.arrive, int(target[1:]), name(self.number), message)

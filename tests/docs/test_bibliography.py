@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from bibliography_page import PAGE, page
 
 from aforesaid.core import Misuse
 from aforesaid.protocols.bibliography import BIBLIOGRAPHY, Reference, cite
 from aforesaid.protocols.catalog import CATALOG
+from docs.bibliography_page import PAGE, page
 
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = {work.label for work in BIBLIOGRAPHY.values()}

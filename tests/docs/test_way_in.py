@@ -5,10 +5,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from markdown_blocks import blocks
 
 import aforesaid
 from aforesaid.protocols.bibliography import BIBLIOGRAPHY
+from docs.markdown_blocks import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import Scope, explore
-from aforesaid.protocols.catalog import CATALOG, DETECTOR, FIFO_LINKS, NO_CRASH, Algorithm
+from aforesaid.protocols.algorithm import DETECTOR, FIFO_LINKS, NO_CRASH, Algorithm
+from aforesaid.protocols.catalog import CATALOG
 
 TIMED = {"pak": 2, "pak_credit": 2, "pak_nak": 3, "newtop": 6}
 """Algorithms with timers: how many may fire. Time is abstract, so that each may fire at any moment."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import NONE, Reductions, Scope, explore
+from aforesaid.protocols.catalog import algorithm
 from support import broken
 
 COMPLETE: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -50,7 +51,8 @@ def test_perfect_links_make_up_for_a_loss_and_a_duplicate(firings: int) -> None:
 
 
 def test_without_perfect_links_a_loss_is_found() -> None:
-    found = explore("waiting", Scope(processes=2, messages=1, drops_max=1))
+    promises = algorithm("waiting").promises
+    found = explore("waiting", Scope(processes=2, messages=1, drops_max=1), promises)
     assert found.violation is not None
     assert "validity" in found.violation.properties
     assert [step.do for step in found.violation.steps].count("lose") == 1

@@ -34,6 +34,7 @@ class OfCatalog(LinkMemory):
     @classmethod
     def of(cls, setup: Setup) -> LinkMemory:
         shipped = CATALOG["link_memory"].build(setup)
+        assert isinstance(shipped, LinkMemory)
         return cls(setup.me, shipped.out_view, tuple(shipped.expected), setup.incarnation)
 
 

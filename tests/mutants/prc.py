@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Setup
-from aforesaid.protocols.overlay.frames import ALPHA, BETA, PI, RHO, Buffer, Control, Copy, Flood, Lid, Reset
+from aforesaid.protocols.overlay.frames import (
+    ALPHA,
+    BETA,
+    PI,
+    RHO,
+    Buffer,
+    Control,
+    ControlKind,
+    Copy,
+    Flood,
+    Lid,
+    Reset,
+)
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc.closing import Closing
 from aforesaid.protocols.overlay.prc.handshake import Handshake
@@ -35,7 +47,7 @@ PARTS = {Links: "state", Handshake: "handshake", Closing: "closing"}
 class AnyInstance(Links):
     """No link epochs: a copy counts for whichever instance its source is heard on, or for news."""
 
-    def copy(self, source: str, frame: Copy | Flood, out: Any) -> None:
+    def copy(self, source: str, frame: Copy | Flood[Control], out: Any) -> None:
         lid = frame.link
         if lid not in self.incoming:
             lid = next((each for each, end in self.incoming.items() if end.source == source), lid)
@@ -78,7 +90,7 @@ class NoReset(Links):
 class Direct(Handshake):
     """A control message takes the new connection, past what precedes it."""
 
-    kind = ""
+    kind: ControlKind
 
     def arrived(self, source: str, control: Control, now: int, out: Any) -> None:
         if control.link == control.opening and control.kind == self.kind:
@@ -86,7 +98,7 @@ class Direct(Handshake):
         else:
             super().arrived(source, control, now, out)
 
-    def _send(self, kind: str, opening: Lid, route: Any, out: Any) -> None:
+    def _send(self, kind: ControlKind, opening: Lid, route: Any, out: Any) -> None:
         if kind == self.kind:
             control = Control(opening, kind, opening, route, ())
             out.send((target_of(control),), control)
@@ -355,7 +367,9 @@ class PrcMutant:
 
     def build(self, setup: Setup) -> Living:
         """A process for the simulator."""
-        return self._mutated(CATALOG["prc"].build(setup))
+        shipped = CATALOG["prc"].build(setup)
+        assert isinstance(shipped, Living)
+        return self._mutated(shipped)
 
     def _mutated(self, living: Living) -> Living:
         prc: Any = living.prc

@@ -1,6 +1,6 @@
 """Every mutant of PRC-broadcast dies: of the rule it breaks, and those that churn can kill, of churn too.
 
-That PRC-broadcast itself keeps the rules is tested in `tests/unit/protocols/test_prc_rules.py`.
+That PRC-broadcast itself keeps the rules is tested in `tests/unit/protocols/overlay/prc/test_prc_rules.py`.
 """
 
 import pytest

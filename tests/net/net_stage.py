@@ -4,14 +4,15 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from aforesaid import Config, Message, Node
 from aforesaid.check import Report, check
-from aforesaid.node.ingest import ingest
+from aforesaid.core import Linking, Process
+from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 
 PATIENCE_S = 20.0
@@ -54,6 +55,13 @@ def group_configs(names: list[str], root: Path | None = None, **facts: Any) -> d
         )
         for name in names
     }
+
+
+def links_of(node: Node) -> Sequence[tuple[Process, Any]]:
+    """The links that a node of a changing group has."""
+    machine = node._running.machine
+    assert isinstance(machine, Linking)
+    return machine.links()
 
 
 @asynccontextmanager

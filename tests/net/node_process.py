@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid.cli.cluster import toml_of
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from net.net_stage import PATIENCE_S, command
 
 

@@ -10,23 +10,25 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Node
-from aforesaid.core import MILLISECOND, SECOND, Process, Timer
-from aforesaid.node import streams
-from aforesaid.node.book import Book
-from aforesaid.node.greeting import Greeted, Greeting
+from aforesaid.core import MILLISECOND, SECOND, Effects, Process, Timer
+from aforesaid.node.carrying import streams
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.greeting import Greeted, Greeting
+from aforesaid.node.carrying.notes import Hello, entry_of
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
-from aforesaid.node.notes import Hello, entry_of
-from aforesaid.node.streams import StreamCarrier
-from aforesaid.node.switchboard import Peer, Switchboard
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.membership.epochs import CALLS_MAX
 from aforesaid.protocols.overlay.frames import Fin, Lid
+from aforesaid.protocols.overlay.living import Living, Unsampled
 from aforesaid.transport import Address, Stream, dial, listen, stop_listening
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
 from net.crowd import PRC
-from net.net_stage import run, until
+from net.net_stage import links_of, run, until
+from support.prc_stage import process
 
 ANYWHERE = Address("127.0.0.1", 0)
 
@@ -156,12 +158,10 @@ def test_a_stream_that_takes_the_place_of_another_is_told_after_its_loss() -> No
     run(main())
 
 
-class Relinking:
+class Relinking(Living):
     """A protocol that says something to y when its link to x is lost."""
 
-    inside = True
-
-    def link_down(self, lid: Lid, now: int, out: Host) -> None:
+    def link_down(self, lid: Lid, now: int, out: Effects) -> None:
         out.send(("y",), Fin(Lid("me", "y", 0, 3)))
 
 
@@ -183,10 +183,14 @@ class Unreliable:
             self.sent += [(peer, frame.link.number) for frame in frames]
 
 
-def test_what_is_said_because_a_link_is_lost_does_not_overtake_what_was_said_before() -> None:
+def test_what_is_said_because_a_link_is_lost_does_not_overtake_what_was_said_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    relinking = Relinking(process("me").prc, Unsampled())
+    monkeypatch.setattr("aforesaid.node.host.machine_of", lambda config, incarnation: relinking)
+
     async def main() -> None:
         host = Host(Config.of({"name": "me", **PRC}), 0, Inbox(9, 9, print), Unreliable)  # type: ignore[arg-type]
-        host.machine = Relinking()
         for number, peer in enumerate("xy", start=1):
             host.send((peer,), Fin(Lid("me", peer, 0, number)))
         host.flush()
@@ -221,12 +225,12 @@ def test_a_link_without_traffic_keeps_its_stream(monkeypatch: pytest.MonkeyPatch
         facts = {**PRC, "options": {}, "heartbeat_s": 0.05}
         a = await Node(Config.of({"name": "a", **facts})).__aenter__()
         b = await Node(Config.of({"name": "b", "contact": str(a.address), **facts})).__aenter__()
-        links = a._running.machine.links()
+        links = links_of(a)
         assert [peer for peer, _ in links] == ["b"]
         carrier = b._running.carrier
         assert isinstance(carrier, StreamCarrier)
         await asyncio.sleep(0.8)
-        assert a._running.machine.links() == links
+        assert links_of(a) == links
         assert carrier.peers["a"].epoch == 1
         await b.close()
         await a.close()

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 import pytest
 
 from aforesaid import Config, Misuse, Node
-from aforesaid.node.book import Book
-from aforesaid.node.notes import Entry, entry_of
-from aforesaid.node.streams import StreamCarrier
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.notes import Entry, entry_of
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.protocols.overlay.living import Living
 from net.crowd import PRC
-from net.net_stage import PATIENCE_S, free_addresses, run, take, until
+from net.net_stage import PATIENCE_S, free_addresses, links_of, run, take, until
 
 
 def entries(count: int) -> list[Entry]:
@@ -126,7 +127,7 @@ def test_members_that_were_all_cut_off_at_once_are_one_group_again() -> None:
         async with Node(Config.of({"name": "a", **PRC})) as a:
             facts = {**PRC, "contact": str(a.address), "heartbeat_s": 0.3}
             nodes = [await Node(Config.of({"name": name, **facts})).__aenter__() for name in "bcd"]
-            await until(lambda: all(len(n._running.machine.links()) > 1 for n in nodes), "all are linked")
+            await until(lambda: all(len(links_of(n)) > 1 for n in nodes), "all are linked")
         before = [node.incarnation for node in nodes]
         for node in nodes:
             cut_off(node)
@@ -151,11 +152,11 @@ def test_who_stays_alone_after_all_others_have_left_can_be_joined() -> None:
             others = [Config.of({"name": name, **PRC, "contact": str(a.address)}) for name in "bcd"]
             async with Node(others[0]) as b, Node(others[1]):
                 first = a.incarnation
-                await until(lambda: len(b._running.machine.links()) > 1, "b and c are linked")
+                await until(lambda: len(links_of(b)) > 1, "b and c are linked")
                 cut_off(a)
                 await until(lambda: a._member.is_set() and a.incarnation > first, "a joins again")
-                await until(lambda: len(a._running.machine.links()) > 1, "a knows both")
-            await until(lambda: not a._running.machine.links(), "a is alone")
+                await until(lambda: len(links_of(a)) > 1, "a knows both")
+            await until(lambda: not links_of(a), "a is alone")
             async with Node(others[2]) as d:
                 await a.broadcast(b"not alone any more")
                 assert [message.payload for message in await take(d, 1)] == [b"not alone any more"]
@@ -174,9 +175,7 @@ def test_who_comes_back_is_known_at_its_new_incarnation() -> None:
         async with Node(Config.of(facts["a"])) as a:
             b = await Node(Config.of({**facts["b"], "contact": here})).__aenter__()
             c = await Node(Config.of({**facts["c"], "contact": here})).__aenter__()
-            await until(
-                lambda: all(len(n._running.machine.links()) == 2 for n in (a, b, c)), "all are linked"
-            )
+            await until(lambda: all(len(links_of(n)) == 2 for n in (a, b, c)), "all are linked")
         async with Node(Config.of({**facts["a"], "contact": there})) as a:
             began = time.monotonic()
             await b.close(linger_s=5.0)
@@ -209,8 +208,10 @@ def test_who_calls_somebody_that_is_no_member_is_called_back() -> None:
 def test_a_link_to_somebody_whose_address_nobody_knows_fails_at_once() -> None:
     async def main() -> None:
         async with Node(Config.of({"name": "a", **PRC})) as a:
-            host, links = a._running, a._running.machine.prc.state
-            host.machine.open("nobody", ("b",), host.now(), host)
+            host, machine = a._running, a._running.machine
+            assert isinstance(machine, Living)
+            links = machine.prc.state
+            machine.open("nobody", ("b",), host.now(), host)
             assert links.with_peer("nobody")
             host.end_turn()
             assert not links.with_peer("nobody")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid import Config, Node
-from aforesaid.node.notes import entry_of
-from aforesaid.node.streams import StreamCarrier
+from aforesaid.node.carrying.notes import entry_of
+from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.protocols.membership.elders import ASK_BEATS, GONE_BEATS, REACH_BEATS, Elder, Word
 from net.crowd import PRC
 from net.net_stage import complaints, free_addresses, judged, run, take, until

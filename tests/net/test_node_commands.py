@@ -11,7 +11,7 @@ import pytest
 
 from aforesaid import Misuse
 from aforesaid.check import check
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from aforesaid.trace.parquet import open_trace
 from net.net_stage import cluster_of_two, command, finished, free_addresses
 from net.node_process import write_toml
@@ -93,6 +93,8 @@ def test_a_cluster_that_can_be_asked_and_stopped(tmp_path: Path) -> None:
     asked = finished("why", directory / "p1", "p0#7")
     assert asked.returncode == 0, asked.stderr
     assert "has not arrived; the last of p0 delivered here is 1" in " ".join(asked.stdout.split())
+    (reason,) = json.loads(finished("why", directory / "p1", "p0#7", "--json").stdout)["reasons"]
+    assert (reason["kind"], reason["peer"], reason["number"]) == ("not arrived", "p0", 1)
     assert ask(str(directory / "p1"), {"peers": True}) == {"p0": "connected"}
     with pytest.raises(Misuse, match="'nonsense' is no message; write alice#5"):
         ask(str(directory / "p0"), {"why": "nonsense"})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Node
-from aforesaid.node import switchboard
+from aforesaid.node.carrying import switchboard
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from aforesaid.node.logs import AGAIN_S, JsonLines, Seldom
+from aforesaid.node.operating.logs import AGAIN_S, JsonLines, Seldom
 
 
 def told(event: str, at: float, **fields: object) -> logging.LogRecord:

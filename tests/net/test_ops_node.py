@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Misuse
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from net.net_stage import cluster_of_two, command, finished, free_addresses
 from net.node_process import write_toml
 

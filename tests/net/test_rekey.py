@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Misuse, Node
-from aforesaid.node.control import ask
+from aforesaid.node.operating.control import ask
 from aforesaid.security.keyfiles import write_cluster_key
 from net.net_stage import group_configs, run, running, take, until
 

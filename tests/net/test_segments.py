@@ -10,9 +10,9 @@ import pytest
 
 from aforesaid import Misuse
 from aforesaid.check import check
-from aforesaid.node.incarnations import next_incarnation
-from aforesaid.node.ingest import ingest
-from aforesaid.node.segments import Event, Origin, SegmentWriter, find_segments, read_segment
+from aforesaid.node.operating.incarnations import next_incarnation
+from aforesaid.node.recording.ingest import ingest
+from aforesaid.node.recording.segments import Event, Origin, SegmentWriter, find_segments, read_segment
 from aforesaid.trace import MemorySink, MemoryTrace
 from net.net_stage import complaints, judged
 

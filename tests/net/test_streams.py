@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from aforesaid import Config, Misuse, Node
-from aforesaid.node.streams import StreamCarrier
-from aforesaid.node.switchboard import Peer
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.carrying.switchboard import Peer
 from aforesaid.wire import record
 from net.crowd import PRC, changing_group
-from net.net_stage import complaints, group_configs, judged, run, running, take, until
+from net.net_stage import complaints, group_configs, judged, links_of, run, running, take, until
 
 
 def carrier(node: Node) -> StreamCarrier:
@@ -208,7 +208,7 @@ def test_a_founder_that_was_cut_off_finds_its_group_again() -> None:
             others = [Config.of({"name": name, **PRC, "contact": str(a.address)}) for name in "bcd"]
             async with Node(others[0]) as b, Node(others[1]) as c, Node(others[2]):
                 first = a.incarnation
-                await until(lambda: len(b._running.machine.links()) > 1, "b has links to others than a")
+                await until(lambda: len(links_of(b)) > 1, "b has links to others than a")
                 for peer in list(carrier(a).peers.values()):
                     if peer.stream is not None:
                         peer.stream._transport.abort()

@@ -11,12 +11,12 @@ from itertools import count
 from typing import Any
 
 import pytest
-from harness import Recorder
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from support.harness import Recorder
 
 DELAY = 10
 ROUND_TRIP = 2 * DELAY

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from aforesaid.check import check
-from aforesaid.protocols.catalog import CATALOG, FIFO_LINKS, NO_CRASH, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import FIFO_LINKS, NO_CRASH, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.catalog import CATALOG
 from support.harness import command, judged, scenario
 
 SEEDS = 300

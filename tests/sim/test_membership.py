@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
-from membership_campaign import Known, all_cut_off, play
 
 from aforesaid.core import Process
 from aforesaid.protocols.membership import Acquaintances, Elder, Member, Word
 from aforesaid.protocols.membership.elders import REACH_BEATS
+from sim.membership_campaign import Known, all_cut_off, play
 
 SEEDS = range(24)
 

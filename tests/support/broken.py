@@ -10,6 +10,7 @@ from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.protocols.layers.reliable import EagerReliable
 from support.harness import Passing
+from support.idle import Idle
 
 
 class Impatient(Waiting):
@@ -104,7 +105,7 @@ class Raising(BestEffort):
         return handed
 
 
-class Hoarder:
+class Hoarder(Idle):
     """Keeps what it hears until it speaks itself. Not broken, but its order is that of a dictionary."""
 
     def __init__(self, me: str, group: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ Frames of one link instance, in one direction, keep their order; those that name
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from aforesaid.core import SECOND
+from aforesaid.core import SECOND, declaration_of, link_of
 from aforesaid.protocols.overlay.frames import Control, Flood, Lid
 from aforesaid.protocols.overlay.living import Living, Unsampled
 from aforesaid.protocols.overlay.prc import PRC
@@ -77,7 +77,7 @@ class Stage(stage.Stage[str]):
 
     def control(self) -> list[str]:
         """The control messages sent so far, forwards included."""
-        kinds = []
+        kinds: list[str] = []
         for _, _, frame in self.sent:
             if isinstance(frame, Flood):
                 frame = frame.body
@@ -100,7 +100,7 @@ class Stage(stage.Stage[str]):
         heads: dict[Any, Frame] = {}
         for frame in self.flying:
             if frame[:2] == (source, target):
-                heads.setdefault(getattr(frame.message, "link", None), frame)
+                heads.setdefault(link_of(frame.message), frame)
         found = [head for link, head in heads.items() if fits(what, link, head.message)]
         if len(found) != 1:
             raise LookupError(f"{len(found)} channels from {source} to {target} begin with {what!r}")
@@ -110,7 +110,7 @@ class Stage(stage.Stage[str]):
 def fits(what: Any, link: Any, frame: Any) -> bool:
     if isinstance(what, type):
         return isinstance(frame, what)
-    return what is None or what in (link, frame, getattr(frame, "kind", None))
+    return what is None or what in (link, frame, declaration_of(type(frame)).title(frame))
 
 
 def star(centre: str, others: Iterable[str], make: Make = process, **settings: Any) -> Stage:

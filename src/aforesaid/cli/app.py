@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from aforesaid import __version__
 from aforesaid.cli import commands_fleet, commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.new import app as new_app
 from aforesaid.cli.options import AsJson
+from aforesaid.core.version import __version__
 
 app = typer.Typer(
     name="aforesaid",
@@ -111,8 +111,21 @@ def explore(
         int,
         Option(min=0, help="How many frames may be lost; on links that open and close, of control frames."),
     ] = 0,
-    timers: Annotated[int, Option(min=0, help="How many timers may fire in all.")] = 0,
-    fifo: Annotated[bool, Option("--fifo", help="Frames of a link arrive in order.")] = False,
+    timers: Annotated[
+        int,
+        Option(
+            min=0,
+            help="How many timers may fire in all. What goes on by timers needs some to come to its end.",
+        ),
+    ] = 0,
+    fifo: Annotated[
+        bool | None,
+        Option(
+            "--fifo/--any-order",
+            help="Whether frames of a link arrive in order. Without either: if the algorithm needs it.",
+            show_default=False,
+        ),
+    ] = None,
     perfect_links: Annotated[
         bool, Option("--perfect-links", help="Put acks and resending between the algorithm and the network.")
     ] = False,
@@ -148,10 +161,15 @@ def explore(
     A violation is shown as the shortest schedule that leads to it. Where messages name their receivers,
     every choice of them is tried: one other process, or any others if the algorithm multicasts.
 
+    An algorithm is explored with what it needs (see `aforesaid algorithms NAME`): in order if it needs FIFO
+    links, with a perfect failure detector. A scope that does not give what it needs is refused, with the
+    option to set. If liveness stays open because a timer may not fire any more, that is said: set --timers.
+
     [dim]aforesaid explore waiting --processes 3 --messages 2[/dim]
     [dim]aforesaid explore hybrid_sps --processes 3 --messages 1[/dim]
     [dim]aforesaid explore waiting --messages 1 --crashes 1[/dim]
-    [dim]aforesaid explore prc --fifo --option degree=1 --option both_ways=false --link open:p0:p2:p1[/dim]
+    [dim]aforesaid explore newtop --processes 2 --timers 4[/dim]
+    [dim]aforesaid explore prc --option degree=1 --option both_ways=false --link open:p0:p2:p1[/dim]
     """
     from aforesaid.cli.explore import explore_all, link_calls, replay_schedule, settings
     from aforesaid.explore import Scope

@@ -92,12 +92,14 @@ def _print(found: Exploration, name: str, save: Path | None) -> None:
         f"{found.algorithm}, {scope.processes} processes saying {sum(scope.counts)} messages in all, "
         f"{'FIFO links' if scope.fifo else 'any order of frames'}, {faults or 'no faults'}: ",
         show.verdict(found.verdict),
+        f": {found.reason}" if found.reason else "",
+        sep="",
     )
     show.print_facts(
         "",
         [
             *([("links", "; ".join(map(str, scope.links)))] if scope.links else ()),
-            ("covered", "every schedule" if found.complete else "not every schedule: the search was cut off"),
+            ("covered", found.covered),
             ("states", f"{found.states:,}, by {found.transitions:,} transitions, {found.depth} steps deep"),
             ("outcomes judged", f"{found.ends:,}"),
             ("took", f"{found.seconds:.1f} s"),
@@ -121,13 +123,16 @@ def _facts(found: Exploration) -> dict[str, Any]:
     return {
         "algorithm": found.algorithm,
         "verdict": found.verdict,
+        "reason": found.reason or None,
         "complete": found.complete,
+        "covered": found.covered,
         "scope": found.scope.to_dict(),
         "promises": list(found.promises),
         "states": found.states,
         "transitions": found.transitions,
         "depth": found.depth,
         "outcomes": found.ends,
+        "cut": found.cut,
         "seconds": round(found.seconds, 3),
         "schedule": [step.to_dict() for step in found.violation.steps] if found.violation else None,
         "sentences": list(found.violation.sentences) if found.violation else [],

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from aforesaid.cli import show
-from aforesaid.node.ingest import ingest
+from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
 NO_END = "crashed (no end in the log: killed, or running still)"

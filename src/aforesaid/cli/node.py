@@ -9,9 +9,9 @@ from typing import Any
 from aforesaid.cli import show
 from aforesaid.cli.standard_streams import StandardOutput, fill_standard_streams, standard_input
 from aforesaid.node import Config, Node
-from aforesaid.node.control import ask
-from aforesaid.node.lines import converse
-from aforesaid.node.logs import to_stderr
+from aforesaid.node.operating.control import ask
+from aforesaid.node.operating.lines import converse
+from aforesaid.node.operating.logs import to_stderr
 
 
 def run_node(path: Path, log: str) -> int:
@@ -31,11 +31,10 @@ def explain(directory: Path, message: str | None, as_json: bool) -> None:
         else:
             show.print_facts(str(directory), peers.items())
         return
-    sentences = ask(str(directory), {"why": message})
     if as_json:
-        show.print_json(sentences)
+        show.print_json(ask(str(directory), {"reasons": message}))
     else:
-        show.out.print("\n".join(sentences), markup=False)
+        show.out.print("\n".join(ask(str(directory), {"why": message})), markup=False)
 
 
 def evict(directory: Path, peer: str) -> None:

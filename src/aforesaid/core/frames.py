@@ -128,4 +128,4 @@ def _unequal(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash((type(self).__name__, tuple.__hash__(self)))
+    return hash((type(self), tuple.__hash__(self)))

@@ -26,11 +26,19 @@ def freeze(value: Any) -> Hashable:
         return ("list", *(freeze(item) for item in value))
     if isinstance(value, bytearray):
         return bytes(value)
-    return (type(value).__name__, *((name, freeze(item)) for name, item in _attributes(value)))
+    return (type(value).__name__, *((name, freeze(item)) for name, item in attributes(value)))
 
 
-def _attributes(value: Any) -> list[tuple[str, Any]]:
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+def attributes(value: Any) -> list[tuple[str, Any]]:
+    """All attributes of an object, by name."""
+    kind = type(value)
+    slots = _slots.get(kind)
+    if slots is None:
+        slots = _slots[kind] = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
     found.update(getattr(value, "__dict__", {}))
     return sorted(found.items())
+
+
+_slots: dict[type, list[str]] = {}
+"""By class, the names of its slots."""

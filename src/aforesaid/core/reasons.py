@@ -11,17 +11,17 @@ from aforesaid.core.identity import MessageId, Nanoseconds
 
 
 class Reason(NamedTuple):
-    """One reason, of one kind; each kind says below in its sentence what `who` and `cause` are."""
+    """One reason, of one kind; each kind says below in its sentence what `peer` and `cause` are."""
 
     kind: str
     message: MessageId
     """The message that was asked about."""
-    who: Process | None = None
+    peer: Process | None = None
     """The peer of whom something is missing, or who is concerned."""
     cause: MessageId | None = None
     """The other message that it waits for, or because of."""
     holder: Process | None = None
-    """Who must act first, if that is not `who`."""
+    """Who must act first, if that is not `peer`."""
     number: int = 0
     """How many, or which."""
     since: Nanoseconds | None = None
@@ -31,7 +31,7 @@ class Reason(NamedTuple):
     def names(self) -> set[Process]:
         """Everyone who is concerned."""
         messages = (self.message, self.cause)
-        named = {self.who, self.holder, *(message.origin for message in messages if message is not None)}
+        named = {self.peer, self.holder, *(message.origin for message in messages if message is not None)}
         return {name for name in named if name is not None}
 
 
@@ -39,21 +39,21 @@ _SENTENCES = {
     "settled": "{message} waits for nothing: its receivers acknowledged it or were evicted.",
     "received": "{message} waits for nothing: every peer has received it.",
     "delivered": "{message} was delivered.",
-    "not awaited": "{message} waits for nothing here: if it was for {who}, it was delivered.",
-    "at once": "nothing waits here: {who} delivers what arrives at once.",
+    "not awaited": "{message} waits for nothing here: if it was for {peer}, it was delivered.",
+    "at once": "nothing waits here: {peer} delivers what arrives at once.",
     "kept": "{message} is acknowledged; it is kept because an earlier message is not.",
-    "missing permit": "{message} is not sent to {who}: the permit from {holder} for its message "
+    "missing permit": "{message} is not sent to {peer}: the permit from {holder} for its message "
     "{cause.number} is missing.",
     "more permits": "{message} waits for {number} more permits.",
-    "missing ack": "{message} was sent to {who}, whose ack is missing.",
-    "frames unacked": "{who} has frames of {message.origin} to acknowledge.",
-    "withheld permit": "{who} has no permit for {message}: the ack from {holder} for {cause} is missing.",
-    "permit owed": "{message} was delivered; the permit from {who} for it is missing.",
-    "evicted": "{holder} has evicted {who}: nothing of it is delivered any more.",
-    "not arrived": "{message} has not arrived; the last of {who} delivered here is {number}.",
+    "missing ack": "{message} was sent to {peer}, whose ack is missing.",
+    "frames unacked": "{peer} has frames of {message.origin} to acknowledge.",
+    "withheld permit": "{peer} has no permit for {message}: the ack from {holder} for {cause} is missing.",
+    "permit owed": "{message} was delivered; the permit from {peer} for it is missing.",
+    "evicted": "{holder} has evicted {peer}: nothing of it is delivered any more.",
+    "not arrived": "{message} has not arrived; the last of {peer} delivered here is {number}.",
     "missing on channel": "{message} arrived, but {cause}, said to {holder} before it, has not.",
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
-    "outside": "{who} has not been let into the group yet; what it says waits here.",
+    "outside": "{peer} has not been let into the group yet; what it says waits here.",
 }
 """By kind, how it is said."""
 

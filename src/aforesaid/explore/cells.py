@@ -106,6 +106,10 @@ class Cells:
     local_of: list[int] = field(default_factory=list)
     owed: list[int] = field(default_factory=list)
     """How many frames that cannot be lost must yet be received here, or ALWAYS."""
+    owed_in_time: list[int] = field(default_factory=list)
+    """The same, if armed timers never fire."""
+    timed: bool = False
+    """Whether any process has armed a timer."""
     lossy: list[bool] = field(default_factory=list)
     """Whether a frame of a crashed process, or on a lost connection, is on its way here."""
     taken_away: dict[int, set[int]] = field(default_factory=dict)
@@ -215,11 +219,15 @@ class Cells:
         self.local_of.append(row.local)
         self.lossy.append(len(certain) < len(row.inbox))
         if local.gone:
-            self.owed.append(0)
+            owed = 0
         elif self._must_act(row):
-            self.owed.append(ALWAYS)
+            owed = ALWAYS
         else:
-            self.owed.append(sum(not self.graph.is_no_op(row.local, frame) for frame in certain))
+            owed = sum(not self.graph.is_no_op(row.local, frame) for frame in certain)
+        armed = bool(local.armed) and not local.gone
+        self.timed |= armed
+        self.owed.append(ALWAYS if armed else owed)
+        self.owed_in_time.append(owed)
 
     def _worked_out(self, row: Cell) -> Iterable[Move]:
         local = self.graph.rows[row.local]
@@ -253,12 +261,10 @@ class Cells:
             yield Move(self._numbered(row._replace(inbox=rest)), NOTHING, DROP, LOSE, frame)
 
     def _must_act(self, row: Cell) -> bool:
-        """Whether something is due here besides the receipt of frames."""
+        """Whether something is due here besides the receipt of frames and the firing of timers."""
         local = self.graph.rows[row.local]
         untold = self._suspects(row) or row.disconnected - local.links_down
-        return bool(
-            local.armed or untold or self.graph.may_speak(row.local) or self.graph.may_call(row.local)
-        )
+        return bool(untold or self.graph.may_speak(row.local) or self.graph.may_call(row.local))
 
     def _is_lossy(self, row: Cell, frame: int) -> bool:
         """Whether it comes from a crashed process, or on a lost connection: any tail of these may be lost."""

@@ -40,9 +40,10 @@ def explore(
     """Explore every schedule of an algorithm within a scope, until one breaks a promise.
 
     `build` is a name from the catalog, an entry like those, or what builds protocol objects of a broadcast;
-    `promises` defaults to the catalog's, or to causal broadcast. With `states_max` the search gives up after
-    so many states, and its verdict is then unknown; so it is after a keyboard interrupt. `remember_order`
-    tells outcomes apart by the order of deliveries; it costs states and is for comparing reductions.
+    `promises` defaults to the catalog's, or to causal broadcast; a scope that does not give an entry what it
+    needs is refused, unless promises are given. With `states_max` the search gives up after so many states,
+    and its verdict is then unknown; so it is after a keyboard interrupt. `remember_order` tells outcomes
+    apart by the order of deliveries; it costs states and is for comparing reductions.
     """
     return _Explorer(build, scope, promises, progress, states_max, reductions, remember_order).run()
 
@@ -61,7 +62,8 @@ class _Explorer:
         remember_order: bool,
     ) -> None:
         self._began = time.perf_counter()
-        self._subject, self._scope = subject(build, scope, promises), scope
+        self._subject = subject(build, scope, promises)
+        scope = self._scope = self._subject.scope
         self._progress, self._states_max = progress, states_max
         self._reductions = reductions
         if scope.rewires:
@@ -73,6 +75,7 @@ class _Explorer:
         self._cast, self._remember_order = self._subject.cast(scope), remember_order
         self._begin(frozenset())
         self._restarts = 0
+        self._interrupted = False
         self._longer: Counterexample | None = None
 
     def run(self) -> Exploration:
@@ -85,7 +88,7 @@ class _Explorer:
                     self._begin(frozenset())
                 search = self._search()
         except KeyboardInterrupt:
-            search.exhausted = False
+            search.exhausted, self._interrupted = False, True
         return self._result(search)
 
     def _stands(self, search: Search) -> bool:
@@ -172,4 +175,6 @@ class _Explorer:
             pruned=Pruned(taken_away, self._postponed, self._prompted, self._restarts),
             violation=violation,
             outcomes=frozenset(search.outcomes),
+            interrupted=self._interrupted,
+            lacking=self._subject.lacking,
         )

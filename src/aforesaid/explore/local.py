@@ -17,8 +17,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, Process, Timer, freeze, link_of
-from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
+from aforesaid.core import Message, Process, Speaker, Timer, freeze, link_of
+from aforesaid.explore.performance import (
+    UNKNOWN,
+    Deed,
+    Input,
+    at_rest,
+    channel,
+    identified,
+    links_of,
+    perform,
+)
 from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
@@ -166,7 +175,7 @@ class LocalGraph:
         """The link instances that the process may send on."""
         if local not in self._usable:
             row, rank = self.rows[local], self.cast.rank
-            links = () if row.gone else pickle.loads(row.machine).links()
+            links = () if row.gone else links_of(pickle.loads(row.machine)).links()
             self._usable[local] = frozenset(self._link(row.process, rank[peer], lid) for peer, lid in links)
         return self._usable[local]
 
@@ -231,7 +240,7 @@ class LocalGraph:
     def _next_message(self, row: Local) -> int:
         return self.cast.firsts[row.process] + len(row.pasts)
 
-    def _after(self, local: int, do: str, what: int, machine: Any, deed: Deed) -> LocalStep:
+    def _after(self, local: int, do: str, what: int, machine: Speaker, deed: Deed) -> LocalStep:
         row = self.rows[local]
         armed = set(row.armed)
         if do == SPEAK:
@@ -279,7 +288,7 @@ class LocalGraph:
         row = row._replace(machine=b"", armed=frozenset(), suspected=0, links_down=frozenset())
         return self._numbered_as(row, row)
 
-    def _numbered(self, row: Local, machine: Any) -> int:
+    def _numbered(self, row: Local, machine: Speaker) -> int:
         row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
         # Equal bytes are equal states and cheap to compare; only bytes not seen before need a picture.
         number = self._number_of_pickled.get(row)

@@ -11,7 +11,21 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, MessageId, Nanoseconds, Payload, Process, Timer, freeze, link_of
+from aforesaid.core import (
+    Linking,
+    Machine,
+    Message,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Payload,
+    Process,
+    Speaker,
+    Timer,
+    freeze,
+    link_of,
+    saying,
+)
 from aforesaid.explore.schedule import shown
 from aforesaid.explore.scope import Cast
 
@@ -101,17 +115,16 @@ class Deed:
         return None
 
 
-def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: Sequence[int] = ()) -> Deed:
+def perform(
+    cast: Cast, process: Process, machine: Speaker, event: Input, answers: Sequence[int] = ()
+) -> Deed:
     """Call the protocol object of a process; the object changes."""
     deed = Deed(answers)
     try:
         match event.do:
             case "speak":
                 expected = cast.message_ids[event.what]
-                if event.audience is None:
-                    named = machine.broadcast(str(expected), NOW, deed)
-                else:
-                    named = machine.send(event.audience, str(expected), NOW, deed)
+                named = saying(machine)(event.audience or (), str(expected), NOW, deed)
                 if named != expected:
                     deed.failure = f"{process} called its message {named}, where {expected} was next"
             case "receive":
@@ -119,11 +132,11 @@ def perform(cast: Cast, process: Process, machine: Any, event: Input, answers: S
             case "expire":
                 machine.expire(event.what, NOW, deed)
             case "open":
-                machine.open(event.peer, event.what, NOW, deed)
+                links_of(machine).open(event.peer, event.what, NOW, deed)
             case "close":
-                machine.close(event.peer, NOW, deed)
+                links_of(machine).close(event.peer, NOW, deed)
             case "link_down":
-                machine.link_down(event.what, NOW, deed)
+                links_of(machine).link_down(event.what, NOW, deed)
             case _:
                 machine.peer_down(event.peer, NOW, deed)
     except Exception as error:
@@ -154,6 +167,14 @@ def channel(cast: Cast, message: Message) -> Hashable:
     return freeze(message) if link is None and cast.linked else freeze(link)
 
 
-def at_rest(machine: Any) -> tuple[tuple[Process, ...], int]:
+def links_of(machine: Machine) -> Linking:
+    """A protocol whose links open and close, as what it is."""
+    if not isinstance(machine, Linking):
+        raise Misuse(f"{type(machine).__name__} has no links that open and close")
+    return machine
+
+
+def at_rest(machine: Machine) -> tuple[tuple[Process, ...], int]:
     """Whom a process whose links open and close has links to, and how much it holds for later."""
-    return tuple(sorted({peer for peer, _ in machine.links()})), sum(machine.gauges().values())
+    links = links_of(machine).links()
+    return tuple(sorted({peer for peer, _ in links})), sum(machine.gauges().values())

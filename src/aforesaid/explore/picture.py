@@ -9,10 +9,10 @@ that differ are named (`Class.attribute`), their order counts from then on, and 
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Set
+from collections.abc import Hashable, Iterator, Set
 from typing import Any
 
-from aforesaid.core import freeze
+from aforesaid.core.freeze import attributes, freeze
 
 _ATOMS = (str, int, float, bool, bytes, type(None))
 
@@ -32,26 +32,19 @@ def picture(value: Any, ordered: Set[str], in_order: bool = False) -> Hashable:
     if hasattr(value, "frozen"):
         # It paints itself, and equal contents give equal pictures.
         return kind, freeze(value.frozen())
-    attributes = _attributes(value)
-    if not attributes:
+    parts = attributes(value)
+    if not parts:
         return freeze(value)
     return (
         kind,
-        *((name, picture(v, ordered, in_order or f"{kind}.{name}" in ordered)) for name, v in attributes),
+        *((name, picture(v, ordered, in_order or f"{kind}.{name}" in ordered)) for name, v in parts),
     )
 
 
 def differing(one: Any, other: Any) -> Iterator[str]:
     """The attributes, as `Class.attribute`, in which two equal objects differ by the order of a mapping."""
-    others = dict(_attributes(other))
-    for name, value in _attributes(one):
+    others = dict(attributes(other))
+    for name, value in attributes(one):
         if picture(value, frozenset(), in_order=True) != picture(others[name], frozenset(), in_order=True):
             nested = list(differing(value, others[name]))
             yield from nested or (f"{type(one).__name__}.{name}",)
-
-
-def _attributes(value: Any) -> list[tuple[str, Any]]:
-    slots: Iterable[str] = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    found.update(getattr(value, "__dict__", {}))
-    return sorted(found.items())

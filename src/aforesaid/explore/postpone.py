@@ -59,6 +59,7 @@ class Postponer:
     """Pairs (g, h): whoever has sent g must find h dead. `audit` proves it."""
     postponed: int = 0
     """In how many worlds somebody was postponed who could have moved."""
+    _able: dict[int, bool] = field(default_factory=dict)
     _calls_alone: dict[int, bool] = field(default_factory=dict)
     _sent_alone: dict[int, frozenset[int]] = field(default_factory=dict)
     _redundant: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Postponer:
         everyone = range(len(world) - 1)
         if any(cells.lossy[world[process]] for process in everyone):
             return everyone
-        able = [process for process in everyone if cells.moves(world[process])]
+        able = [process for process in everyone if self._is_able(world[process])]
         speaking = [p for p in able if cells.graph.may_speak(cells.local_of[world[p]])]
         if len(able) < 2 or len(speaking) == len(able):
             return able
@@ -79,6 +80,13 @@ class Postponer:
             if self._others_do_not_matter(world, first, able):
                 self.postponed += 1
                 return first
+        return able
+
+    def _is_able(self, cell: int) -> bool:
+        """Whether the process has a move that costs nothing; a timer that may not fire any more is none."""
+        able = self._able.get(cell)
+        if able is None:
+            able = self._able[cell] = any(move.cost == FREE for move in self.cells.moves(cell))
         return able
 
     def _others_do_not_matter(

@@ -54,7 +54,7 @@ class Prompter:
     def __post_init__(self) -> None:
         ordered = any(name in self.promises for name in ("fifo", "causal", "causal_unless_lost"))
         self._commuting = Commuting(
-            self.cells.graph, self.cells.scope.fifo, ordered, "stability" in self.promises
+            self.cells.graph, bool(self.cells.scope.fifo), ordered, "stability" in self.promises
         )
 
     def move(self, world: tuple[int, ...]) -> tuple[int, Move] | None:

@@ -15,8 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid.core import MILLISECOND, Message, Misuse, Process, Timer, freeze, link_of
-from aforesaid.explore.performance import UNKNOWN, Deed, Input, at_rest, channel, identified, perform
+from aforesaid.core import MILLISECOND, Message, Misuse, Process, Speaker, Timer, freeze, link_of
+from aforesaid.explore.performance import (
+    UNKNOWN,
+    Deed,
+    Input,
+    at_rest,
+    channel,
+    identified,
+    links_of,
+    perform,
+)
 from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
 from aforesaid.explore.scope import Build, Scope, Subject, subject
@@ -33,7 +42,8 @@ def replay(
     promises: tuple[str, ...] | None = None,
 ) -> MemoryTrace:
     """Run a schedule again. The same steps give the same trace."""
-    return Rerun(subject(build, scope, promises), scope).run(steps)
+    explored = subject(build, scope, promises, anywhere=True)
+    return Rerun(explored, explored.scope).run(steps)
 
 
 @dataclass
@@ -41,7 +51,7 @@ class Seat:
     """One process of a rerun."""
 
     name: Process
-    machine: Any
+    machine: Speaker
     index: int
     audiences: list[int] = field(default_factory=list)
     """Whom each message it said is for, as bits."""
@@ -219,7 +229,9 @@ class Rerun:
 
     def _disconnect(self, ends: tuple[Process, Process], what: str) -> None:
         carried = [link_of(message) for *both, message in self._network if {*both} == {*ends}]
-        used = [lid for end in ends for peer, lid in self._seats[end].machine.links() if peer in ends]
+        used = [
+            lid for end in ends for peer, lid in links_of(self._seats[end].machine).links() if peer in ends
+        ]
         for lid in (*used, *carried):
             if lid is not None and shown(lid) == what and lid not in self._disconnected:
                 self._disconnected[lid] = ends

@@ -110,11 +110,16 @@ class Exploration:
     ends: int
     """How many different outcomes, at possible ends, the checker judged."""
     cut: int
-    """States without a move that are no end: a timer is due, no firing is left. Liveness is open there."""
+    """States in which, if what can be lost is lost, nothing but timers is due, and no firing is left: these
+    are no ends, and liveness is open there."""
     seconds: float
     pruned: Pruned = Pruned()
     violation: Counterexample | None = None
     outcomes: frozenset[Outcome] = field(default=frozenset(), repr=False)
+    interrupted: bool = False
+    """True if the keyboard cut the search off."""
+    lacking: tuple[str, ...] = ()
+    """What the algorithm needs and the scope does not give; only if it was said what to require of it."""
 
     @property
     def verdict(self) -> str:
@@ -122,6 +127,41 @@ class Exploration:
         if self.violation:
             return "violated"
         return "kept" if self.complete and self.ends else "unknown"
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is unknown, and what would help; nothing if it is known."""
+        if self.verdict != "unknown":
+            return ""
+        if self.interrupted:
+            return f"the search was interrupted after {self.states:,} states"
+        if not self.complete:
+            return f"the search was cut off after {self.states:,} states; set --states-max higher"
+        if self.cut:
+            return f"liveness: {self._open}; set --timers above {self.scope.timer_firings_max}"
+        return "liveness: no schedule comes to an end, frames go round for ever"
+
+    @property
+    def covered(self) -> str:
+        """Which schedules the verdict is about."""
+        if self.violation:
+            some = "every schedule shorter than the one that breaks a promise"
+            return (
+                some if self.violation.shortest else f"not {some}: the search for a shorter one was cut off"
+            )
+        if not self.complete:
+            return f"not every schedule: {self.reason}"
+        if not self.ends:
+            return "safety on every schedule, liveness on none"
+        if self.cut:
+            firings = self.scope.timer_firings_max
+            return f"safety on every schedule, liveness not on all: {self._open} (--timers {firings})"
+        return "every schedule"
+
+    @property
+    def _open(self) -> str:
+        states = "1 state" if self.cut == 1 else f"{self.cut:,} states"
+        return f"in {states} a timer was due and no firing was left"
 
     @property
     def schedule(self) -> Schedule | None:
@@ -133,4 +173,5 @@ class Exploration:
             f"{self.algorithm}: {self.verdict}; {self.states:,} states, {self.transitions:,} transitions, "
             f"{self.ends:,} outcomes, {self.seconds:.1f} s"
         )
-        return figures if self.violation is None else f"{figures}\n{self.violation}"
+        outside = (f"outside its model: {sentence}" for sentence in self.lacking)
+        return "\n".join(map(str, filter(None, (figures, self.reason, *outside, self.violation))))

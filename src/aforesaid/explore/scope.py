@@ -6,16 +6,24 @@ that a set of messages is an integer (bit i stands for message i).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid import __version__
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process, Speaker
-from aforesaid.protocols.algorithm import LIVENESS, NO_CRASH
+from aforesaid.core.version import __version__
+from aforesaid.protocols.algorithm import (
+    DETECTOR,
+    FIFO_LINKS,
+    LIVENESS,
+    MAJORITY,
+    NO_CRASH,
+    RELIABLE_LINKS,
+)
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked
+from aforesaid.protocols.needs import Given, demand, lacking
 
 PROCESSES_MAX = 8
 MESSAGES_MAX = 62
@@ -29,6 +37,15 @@ Build: TypeAlias = Callable[[Setup], Speaker]
 
 Script: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
 """By process: whom each of its messages is for, in order, by rank."""
+
+REMEDIES = {
+    RELIABLE_LINKS: "explore it with --perfect-links, or without --drops",
+    FIFO_LINKS: "explore it with --fifo, without --duplicates and --perfect-links",
+    NO_CRASH: "explore it without crashes",
+    DETECTOR: "explore it with detector=True, or without crashes",
+    MAJORITY: "explore it with fewer --crashes, or more --processes",
+}
+"""How a scope gives an algorithm what it needs."""
 
 OPEN, CLOSE = "open", "close"
 """What a host may ask of a process's links."""
@@ -72,8 +89,9 @@ class Scope:
     crashes_max: int = 0
     timer_firings_max: int = 0
     """How often, in all, an armed timer may fire. Time is abstract: it may at any moment."""
-    fifo: bool = False
-    """True: the frames of one link arrive in the order they were sent. False: in any order."""
+    fifo: bool | None = None
+    """True: the frames of one link arrive in the order they were sent. False: in any order. None: in order if
+    the algorithm needs it or links open and close, else in any."""
     links: tuple[LinkCall, ...] = ()
     """Links that are opened and closed. Each process does its own in this order, at any moments."""
     disconnections_max: int = 0
@@ -108,7 +126,7 @@ class Scope:
         strangers = {name for call in self.links for name in call.names} - set(self.names)
         if strangers:
             raise Misuse(f"links names {min(strangers)}, but there are {', '.join(self.names)}")
-        if self.rewires and (self.perfect_links or not self.fifo):
+        if self.rewires and (self.perfect_links or self.fifo is False):
             raise Misuse(
                 "links open, close and break where frames keep their order (fifo), without perfect_links"
             )
@@ -135,6 +153,21 @@ class Scope:
         if isinstance(self.messages, int):
             return (self.messages,) * self.processes
         return self.messages
+
+    def fitted(self, needs: tuple[str, ...] = ()) -> "Scope":
+        """The scope for what has these needs: whether frames keep their order is no longer open."""
+        return self if self.fifo is not None else replace(self, fifo=self.rewires or FIFO_LINKS in needs)
+
+    def given(self, linked: bool) -> Given:
+        """What the scope gives; `linked`: links open and close, and are reliable but for control frames."""
+        return Given(
+            processes=self.processes,
+            crashes=self.crashes_max,
+            losses=self.drops_max > 0 and not (self.perfect_links or linked),
+            # Perfect links resend, so that what was sent first may come last.
+            fifo=bool(self.fifo) and not (self.perfect_links or self.duplicates_max),
+            detector=self.detector or not self.crashes_max,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -214,10 +247,14 @@ class Subject:
     name: str
     build: Build
     promises: tuple[str, ...]
+    scope: Scope
+    """Where it is explored: the scope asked for, fitted to its needs."""
     audience_max: int | None = None
     """How many others a message may be for; None: it is for all, a broadcast."""
     linked: bool = False
     """Whether its links open and close; then liveness is promised where they end strongly connected."""
+    lacking: tuple[str, ...] = ()
+    """What it needs and the scope does not give: sentences."""
     code_version: str = __version__
 
     def cast(self, scope: Scope) -> Cast:
@@ -228,34 +265,55 @@ class Subject:
         return tuple(name for name in self.promises if connected or name not in LIVENESS)
 
 
-def subject(build: Build | Algorithm | str, scope: Scope, promises: tuple[str, ...] | None) -> "Subject":
-    """What is explored: a name from the catalog, an entry like those, or what builds broadcast protocols."""
+def subject(
+    build: Build | Algorithm | str, scope: Scope, promises: tuple[str, ...] | None, anywhere: bool = False
+) -> Subject:
+    """What is explored: a name from the catalog, an entry like those, or what builds broadcast protocols.
+
+    A scope that does not give an entry what it needs is refused, since the entry promises nothing there;
+    unless it is said what shall be required of it all the same, or that it may run `anywhere`.
+    """
     for name in promises or ():
         if name not in PROPERTIES:
             raise Misuse(f"nothing can promise {name!r}; there are: {', '.join(PROPERTIES)}")
-    audience_max, linked, version = None, scope.rewires, __version__
-    builder: Build
     if isinstance(build, str):
         build = algorithm(build)
     if isinstance(build, Algorithm):
-        name, builder, promised = build.name, build.build, build.promised(scope.crashes_max > 0)
-        if scope.rewires and not build.linked:
-            raise Misuse(f"{name} has no links that open, close and break")
-        if promises is None and scope.crashes_max and NO_CRASH in build.needs:
-            raise Misuse(f"{name} promises nothing once a process crashes: explore it without crashes")
-        linked, version = build.linked, build.code_version
-        build.validate(dict(scope.options))
-        if build.addressed:
-            if scope.processes == 1 and scope.audiences is None:
-                raise Misuse(f"{name} says its messages to others: explore 2 processes or more")
-            audience_max = 1 if build.unicast else scope.processes - 1
+        explored = _entered(build, scope.fitted(build.needs))
+        if explored.lacking and promises is None and not anywhere:
+            demand(build, explored.scope.given(build.linked), _remedies(build))
     else:
-        name, builder, promised = getattr(build, "__name__", type(build).__name__), build, CAUSAL
-    if scope.audiences is not None and audience_max is None:
-        raise Misuse(f"{name} broadcasts: its messages have no audiences")
+        name = getattr(build, "__name__", type(build).__name__)
+        explored = Subject(name, build, CAUSAL, scope.fitted(), linked=scope.rewires)
+    if scope.audiences is not None and explored.audience_max is None:
+        raise Misuse(f"{explored.name} broadcasts: its messages have no audiences")
     if scope.perfect_links:
-        builder = _perfectly_linked(builder)
-    return Subject(name, builder, promised if promises is None else promises, audience_max, linked, version)
+        explored = replace(explored, build=_perfectly_linked(explored.build))
+    return explored if promises is None else replace(explored, promises=promises)
+
+
+def _entered(entry: Algorithm, scope: Scope) -> Subject:
+    """An entry of the catalog, or one like those, in a scope that fits it."""
+    if scope.rewires and not entry.linked:
+        raise Misuse(f"{entry.name} has no links that open, close and break")
+    entry.validate(dict(scope.options))
+    audience_max = None
+    if entry.addressed:
+        if scope.processes == 1 and scope.audiences is None:
+            raise Misuse(f"{entry.name} says its messages to others: explore 2 processes or more")
+        audience_max = 1 if entry.unicast else scope.processes - 1
+    promised = entry.promised(scope.crashes_max > 0)
+    lacks = tuple(lacking(entry, scope.given(entry.linked)).values())
+    return Subject(
+        entry.name, entry.build, promised, scope, audience_max, entry.linked, lacks, entry.code_version
+    )
+
+
+def _remedies(entry: Algorithm) -> dict[str, str]:
+    """What to set; perfect links are no help to who needs frames in order."""
+    if FIFO_LINKS not in entry.needs:
+        return REMEDIES
+    return {**REMEDIES, RELIABLE_LINKS: "explore it without --drops"}
 
 
 def _perfectly_linked(build: Build) -> Build:

@@ -79,7 +79,8 @@ class Search:
         return tuple(reversed(steps))
 
     def _search(self) -> None:
-        came_from, successors, may_end = self.came_from, self.worlds.successors, self.worlds.may_end
+        came_from, successors = self.came_from, self.worlds.successors
+        may_end, is_stuck = self.worlds.may_end, self.worlds.is_stuck
         broken = Guard(self.worlds.cells, self.subject.promises).broken
         frontier = [self.worlds.start()]
         came_from[frontier[0]] = None
@@ -87,11 +88,12 @@ class Search:
         while frontier:
             following: list[World] = []
             for done, world in enumerate(frontier):
-                if may_end(world) and not self._as_promised(world):
-                    return
-                moved = False
+                if may_end(world):
+                    if not self._as_promised(world):
+                        return
+                elif is_stuck(world):
+                    self.cut += 1
                 for process, move, after in successors(world):
-                    moved = True
                     self.transitions += 1
                     _, _, deliveries, stable_calls, _, failure = move.step
                     if deliveries or stable_calls or failure:
@@ -103,8 +105,6 @@ class Search:
                     if after not in came_from:
                         came_from[after] = world
                         following.append(after)
-                if not moved and not may_end(world):
-                    self.cut += 1
                 if self.states_max and len(came_from) > self.states_max:
                     return
                 if len(came_from) >= checkpoint:

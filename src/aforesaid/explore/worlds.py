@@ -14,6 +14,7 @@ from aforesaid.explore.cells import (
     CRASHES,
     DISCONNECT,
     DISCONNECTION,
+    FIRING,
     FREE,
     LOSE,
     NOTHING,
@@ -87,12 +88,13 @@ class Worlds:
 
     def may_end(self, world: World) -> bool:
         """Whether nothing more need happen, if what can be lost is lost."""
-        owed, total = self.cells.owed, 0
-        for cell in world[:-1]:
-            total += owed[cell]
-            if total > self._droppable:
-                return False
-        return True
+        return self._is_owed_little(world, self.cells.owed)
+
+    def is_stuck(self, world: World) -> bool:
+        """Whether, if what can be lost is lost, only timers are due, and none may fire any more."""
+        if not self.cells.timed or self.budgets.spent(world[-1], FIRING) >= 0:
+            return False
+        return self._is_owed_little(world, self.cells.owed_in_time) and not self.may_end(world)
 
     def outcome(self, world: World) -> Outcome:
         graph, local_of = self.cells.graph, self.cells.local_of
@@ -142,6 +144,15 @@ class Worlds:
         if audience is None:
             return Step("broadcast", cast.names[process], what=said, choices=choices)
         return Step("send", cast.names[process], what=said, choices=choices, audience=audience)
+
+    def _is_owed_little(self, world: World, owed: list[int]) -> bool:
+        """Whether no more frames are owed than may be lost, and nothing else is."""
+        total = 0
+        for cell in world[:-1]:
+            total += owed[cell]
+            if total > self._droppable:
+                return False
+        return True
 
     def _loss(self, number: int) -> Step:
         frame, names = self.cells.graph.frames[number], self.cells.graph.cast.names

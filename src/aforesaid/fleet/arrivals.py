@@ -20,7 +20,7 @@ from aforesaid.fleet.wishes import mediated, retention_expired
 
 LOW = (1 << 32) - 1
 
-ROW_LINES, LINK_LINES = 5, 3
+ROW_LINES, LINK_LINES = 5, 4
 """Cache lines that a frame needs of a process's row (up to its first ends), of a link's."""
 
 

@@ -173,20 +173,20 @@ class Process(Record):
 
 
 class Side(Record):
-    """One end of a link: what one of the two processes knows of it."""
+    """One end of a link: what one of the two processes knows of it. What is read most stands together."""
 
     out: int
     into: int
+    closing: int
     bit: int
+    place: int
     log_out: int
     log_first: int
     log_second: int
-    closing: int
-    close_tries: int
     handshake_timer: int
+    close_tries: int
     close_timer: int
     welcoming: int
-    place: int
 
 
 class Link(Record):

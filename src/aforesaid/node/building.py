@@ -1,34 +1,81 @@
 """The parts of one incarnation of a node, made as its configuration asks for them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from aforesaid import __version__
-from aforesaid.core import Nanoseconds
-from aforesaid.node.book import Book
-from aforesaid.node.carrier import Above, Carrier
+from aforesaid.core import MILLISECOND, Acknowledging, Linking, Nanoseconds, Speaker, Windowed
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.carrier import Above, Carrier
+from aforesaid.node.carrying.datagrams import DatagramCarrier
+from aforesaid.node.carrying.securing import datagram_seals, stream_contexts
+from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.config import Config
-from aforesaid.node.datagrams import DatagramCarrier
-from aforesaid.node.securing import datagram_seals, stream_contexts
-from aforesaid.node.segments import Origin, SegmentWriter
-from aforesaid.node.streams import StreamCarrier
-from aforesaid.protocols.catalog import algorithm
+from aforesaid.node.flight import Flight, FloodFlight, FrameFlight, UntoldFlight, WindowFlight
+from aforesaid.node.inbox import Backlog
+from aforesaid.node.recording.segments import Origin, SegmentWriter
+from aforesaid.protocols.algorithm import Algorithm, Setup
+from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.wire import Codec, Inlet, Limits, Reassembly, cluster_id, shapes_of
 from aforesaid.wire.packet import Header
 
 FRAME_BYTES, FRAME_BYTES_PER_MEMBER = 1024, 80
 """What a frame may take besides one payload: names of members, or a counter for each."""
 
+RESEND_MS = {"udp": 50.0, "tcp": 5000.0}
+"""A stream loses only what was under way when it broke, and when the next one stands all is sent again."""
+
+BURST_MAX = {"udp": 32, "tcp": 2**16}
+"""What is sent again at once: a stream has its own way to slow its sender down."""
+
+
+def machine_of(config: Config, incarnation: int) -> Speaker:
+    """The protocol object of one incarnation of this node, over perfect links if it needs them."""
+    entry = config.entry
+    transport = {
+        "resend_ms": RESEND_MS[config.transport],
+        "burst_max": BURST_MAX[config.transport],
+        "early_max": config.queues.in_messages,
+    }
+    # What the transport and the queues ask of an algorithm that sends again by itself, if nobody says else.
+    ours = {name: value for name, value in transport.items() if name in entry.options.__struct_fields__}
+    machine = entry.build(Setup(config.name, config.group, incarnation, {**ours, **config.options}))
+    if not entry.over_perfect_links:
+        return machine
+    resend_after = round(RESEND_MS[config.transport] * MILLISECOND)
+    return perfectly_linked(machine, resend_after, burst_max=BURST_MAX[config.transport])
+
+
+def flight_of(machine: Speaker, config: Config, buffered: Callable[[], int]) -> Flight:
+    """Who keeps account of own messages under way, by what the protocol can tell of them."""
+    if isinstance(machine, Windowed):
+        return WindowFlight(machine, config.queues)
+    if isinstance(machine, Acknowledging):
+        return FrameFlight(machine, config.queues)
+    return FloodFlight(buffered, config.queues) if isinstance(machine, Linking) else UntoldFlight()
+
+
+def backlog_of(entry: Algorithm, config: Config) -> Backlog:
+    """Room for the frames that may come in while the inbox is full, if all are configured alike."""
+    queues, peers = config.queues, len(config.peers)
+    # Over perfect links everyone may pass on what others say.
+    windows = peers * (peers + 1) if entry.over_perfect_links else peers
+    return Backlog(
+        queues.in_messages + queues.out_messages * windows,
+        queues.in_bytes + (queues.out_bytes + config.payload_bytes_max) * windows,
+    )
+
 
 def carrier_of(config: Config, incarnation: int, above: Above, book: Book) -> Carrier:
     """What carries the frames of this incarnation."""
+    entry = config.entry
     frame_bytes_max = config.payload_bytes_max + FRAME_BYTES + FRAME_BYTES_PER_MEMBER * len(config.group)
-    if algorithm(config.algorithm).linked:
+    if entry.linked:
         # The buffer of a new link is one frame, of many payloads.
         frame_bytes_max = max(frame_bytes_max, config.queues.link_bytes)
-    codec = Codec(shapes_of(config.algorithm, config.group), frame_bytes_max)
+    codec = Codec(shapes_of(entry, config.group), frame_bytes_max)
     limits = Limits(frame_bytes_max=frame_bytes_max, bytes_per_source_max=4 * frame_bytes_max)
     inlet = Inlet(codec, Reassembly(limits))
-    me = Header(cluster_id(config.cluster, config.algorithm), config.name, incarnation)
+    me = Header(cluster_id(config.cluster, entry.name), config.name, incarnation)
     if config.transport == "udp":
         return DatagramCarrier(config, datagram_seals(config, me), inlet, above)
     return StreamCarrier(config, stream_contexts(config), me, inlet, above, book)
@@ -36,15 +83,19 @@ def carrier_of(config: Config, incarnation: int, above: Above, book: Book) -> Ca
 
 def segments_of(config: Config, incarnation: int, began: Nanoseconds, joined: bool) -> SegmentWriter:
     """Where this incarnation writes down what it says and delivers."""
+    entry = config.entry
     origin = Origin(
         name=config.name,
         incarnation=incarnation,
-        algorithm=config.algorithm,
+        algorithm=entry.name,
         cluster=config.cluster,
         group=config.group,
         joined=joined,
         began_ns=began,
         segment=1,
-        code_version=__version__,
+        code_version=entry.code_version,
+        linked=entry.linked,
+        promises=entry.promises,
+        promises_if_crashed=entry.promises_if_crashed,
     )
     return SegmentWriter(Path(str(config.directory)) / "segments", origin, config.trace_segment_bytes)

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from aforesaid.core import Misuse, Process
-from aforesaid.protocols.algorithm import FIXED_GROUP, RELIABLE_LINKS
+from aforesaid.protocols.algorithm import FIXED_GROUP
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
+from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
-
-NODE_ALGORITHMS = ("hybrid_multicast", "hybrid_multicast_sps", "waiting", "prc_spray")
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
@@ -98,6 +97,8 @@ class Config(Part, frozen=True):
             raise Misuse(f"cannot read {path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Misuse(f"{path} is not TOML: {error}") from error
+        if isinstance(data.get("algorithm"), str):
+            data["algorithm"] = absolute(data["algorithm"], Path(path).parent)
         try:
             return Config.of(data)._at(Path(path).parent)
         except Misuse as error:
@@ -153,12 +154,19 @@ class Config(Part, frozen=True):
     def group(self) -> tuple[Process, ...]:
         return tuple(sorted((self.name, *self.peers)))
 
+    @property
+    def entry(self) -> Algorithm:
+        return algorithm(self.algorithm)
+
     def _entry(self) -> Algorithm:
-        if self.algorithm not in NODE_ALGORITHMS:
-            known = self.algorithm in CATALOG
-            fault = "runs in the simulator only" if known else "is no algorithm"
-            raise Misuse(f"algorithm: {self.algorithm} {fault}; nodes run: {', '.join(NODE_ALGORITHMS)}")
-        entry = algorithm(self.algorithm)
+        able = ", ".join(sorted(name for name, entry in CATALOG.items() if entry.deployable))
+        try:
+            entry = self.entry
+        except Misuse as error:
+            fault = f"{self.algorithm} is no algorithm" if self.algorithm.isidentifier() else str(error)
+            raise Misuse(f"algorithm: {fault}; nodes run: {able}") from error
+        if not entry.deployable:
+            raise Misuse(f"algorithm: {entry.name} runs in the simulator only; nodes run: {able}")
         entry.validate(self.options)
         # Perfect links make a lossy transport reliable, but restore no order: that takes a stream.
         if entry.linked and self.transport != "tcp":
@@ -200,11 +208,6 @@ class Config(Part, frozen=True):
             certificates=at(self.security.certificates),
         )
         return msgspec.structs.replace(self, security=security, directory=at(self.directory))
-
-
-def needs_links(entry: Algorithm) -> bool:
-    """Whether perfect links go under the algorithm: no transport is reliable across reconnection."""
-    return RELIABLE_LINKS in entry.needs and not entry.linked
 
 
 def _worded(error: msgspec.ValidationError, data: dict[str, Any]) -> str:

@@ -1,15 +1,16 @@
 """Own messages under way: how many there may be, and what becomes of their receipts.
 
-Each family of algorithms knows in its own way when a message is no more its concern: hybrid buffering by its
-window, perfect links by their acknowledgments, a flooding broadcast as soon as it is with the transport.
+Protocols know in different ways when a message is no more their concern (`core.capabilities`): one that is
+`Windowed` by its window, one that is `Acknowledging` by the frames that have arrived, a flooding broadcast as
+soon as it is with the transport. Of any other nothing is known: it says itself when it is busy.
 """
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection
+from typing import Generic, TypeVar
 
-from aforesaid.core import Process
+from aforesaid.core import Acknowledging, Nanoseconds, Process, Windowed
 from aforesaid.node.config import Queues
 from aforesaid.node.messages import Receipt
 
@@ -38,6 +39,10 @@ class Flight(ABC):
     def held(self) -> int:
         """How many own messages are under way."""
 
+    def said_at(self, number: int) -> Nanoseconds | None:
+        """When an own message that is under way was said; None: not known."""
+        return None
+
     def evicting(self, peer: Process) -> None:  # noqa: B027
         """A peer will be evicted in a moment."""
 
@@ -63,25 +68,25 @@ class Window(Flight, Generic[T]):
         return self._queues.out_messages - len(self._pending)
 
 
-class HybridFlight(Window[Receipt]):
-    """Hybrid buffering: a message leaves the window `u` when it and all before it are acknowledged."""
+class WindowFlight(Window[Receipt]):
+    """A message is done with when it and all before it are stable."""
 
     tells = True
 
-    def __init__(self, machine: Any, queues: Queues) -> None:
+    def __init__(self, machine: Windowed, queues: Queues) -> None:
         super().__init__(queues)
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
         self.closed: Exception | None = None
 
     def said(self, receipt: Receipt) -> None:
-        if receipt.id.number >= self._machine.u.first:
+        if receipt.id.number >= self._machine.stable_below:
             receipt.begin(self)
             self._pending.append(receipt)
             self._bytes += receipt.size
 
     def settle(self) -> None:
-        pending, first = self._pending, self._machine.u.first
+        pending, first = self._pending, self._machine.stable_below
         while pending and pending[0].id.number < first:
             receipt = pending.popleft()
             self._bytes -= receipt.size
@@ -110,23 +115,26 @@ class HybridFlight(Window[Receipt]):
         for receipt in self._pending:
             receipt.is_hopeless(error)
 
-    def _waiting(self, receipt: Receipt) -> Any:
+    def said_at(self, number: int) -> Nanoseconds | None:
+        return next((receipt.said_ns for receipt in self._pending if receipt.id.number == number), None)
+
+    def _waiting(self, receipt: Receipt) -> Collection[Process]:
         """The receivers that have not acknowledged it."""
-        return self._machine.u[receipt.id.number].waiting
+        return self._machine.lacking(receipt.id.number)
 
 
-class LinksFlight(Window[tuple[dict[Process, int], int]]):
-    """Perfect links: a message is done with when every peer's link has acknowledged the frames it made.
+class FrameFlight(Window[tuple[dict[Process, int], int]]):
+    """A message is done with when every peer has acknowledged the frames that it made.
 
     Kept of each message: the last frame on each link when it was said, and its size.
     """
 
-    def __init__(self, links: Any, queues: Queues) -> None:
+    def __init__(self, links: Acknowledging, queues: Queues) -> None:
         super().__init__(queues)
         self._links = links
 
     def said(self, receipt: Receipt) -> None:
-        self._pending.append((dict(self._links.sent), receipt.size))
+        self._pending.append((dict(self._links.sent()), receipt.size))
         self._bytes += receipt.size
         self.settle()
 
@@ -135,11 +143,9 @@ class LinksFlight(Window[tuple[dict[Process, int], int]]):
             self._bytes -= self._pending.popleft()[1]
 
     def _acknowledged(self, frames: dict[Process, int]) -> bool:
-        unacked = self._links.unacked
         return all(
-            next(iter(unacked[peer]), number + 1) > number
+            (below := self._links.arrived_below(peer)) is None or below > number
             for peer, number in frames.items()
-            if unacked.get(peer)
         )
 
 
@@ -159,3 +165,17 @@ class FloodFlight(Flight):
 
     def said(self, receipt: Receipt) -> None:
         """It is with the links."""
+
+
+class UntoldFlight(Flight):
+    """Nothing is known of what is under way."""
+
+    @property
+    def held(self) -> int:
+        return 0
+
+    def room(self) -> int:
+        return 1
+
+    def said(self, receipt: Receipt) -> None:
+        """It is the protocol's."""

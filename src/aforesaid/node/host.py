@@ -17,17 +17,31 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from aforesaid.core import Busy, MessageId, Misbehaviour, Misuse, Nanoseconds, Process, Timer
-from aforesaid.node.carrier import Carrier
+from aforesaid.core import (
+    Busy,
+    HandingOver,
+    Linking,
+    Message,
+    MessageId,
+    Misbehaviour,
+    Misuse,
+    Nanoseconds,
+    Owing,
+    Process,
+    Speaker,
+    Timer,
+    declaration_of,
+    saying,
+)
+from aforesaid.node.building import backlog_of, flight_of, machine_of
+from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
-from aforesaid.node.families import build, family
-from aforesaid.node.inbox import Backlog, Inbox
-from aforesaid.node.logs import tell
+from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
+from aforesaid.node.operating.logs import tell
 from aforesaid.node.outbox import Outbox
-from aforesaid.node.segments import Recorder
+from aforesaid.node.recording.segments import Recorder
 from aforesaid.node.timers import Timers
-from aforesaid.protocols.catalog import algorithm
 from aforesaid.transport import Address
 
 FLUSH_FRAMES = 256
@@ -48,8 +62,10 @@ class Host:
     ) -> None:
         self.config = config
         self.incarnation = incarnation
-        self.entry = algorithm(config.algorithm)
-        self.machine: Any = build(config, incarnation)
+        self.entry = config.entry
+        self.machine: Speaker = machine_of(config, incarnation)
+        self._say_it = saying(self.machine)
+        self._linking = self.machine if isinstance(self.machine, Linking) else None
         self.carrier = carrier(self)
         self.inbox = inbox
         self.gone: dict[Process, str] = {}
@@ -65,12 +81,11 @@ class Host:
         self.inside: asyncio.Event = asyncio.Event()
         """Set once this incarnation is a member of its group."""
         self.error: Exception | None = None
-        self._family = family(config)
-        self.flight = self._family.flight(self.machine, config, self._towards_links)
+        self.flight = flight_of(self.machine, config, self._towards_links)
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._expired)
-        self._outbox = Outbox(self._family.cumulative)
-        self._backlog = Backlog(*self._family.under_way(config))
+        self._outbox = Outbox()
+        self._backlog = backlog_of(self.entry, config)
         self._feeding = False
         self._paused = False
         self._flush_due = False
@@ -88,11 +103,11 @@ class Host:
 
     def begin(self, contact: Process | None) -> None:
         """The first call: found a group, or join one through a member."""
-        if self.entry.linked:
+        if self._linking is not None:
             if contact is None:
-                self.machine.begin(self.now(), self)
+                self._linking.begin(self.now(), self)
             else:
-                self.machine.join(contact, self.now(), self)
+                self._linking.join(contact, self.now(), self)
         self.end_turn()
 
     def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
@@ -114,9 +129,21 @@ class Host:
                 await asyncio.sleep(BUSY_S)
 
     def hand_over(self) -> None:
-        """Let the neighbours in a changing group do without this node."""
-        self.machine.hand_over(self.now(), self)
-        self.end_turn()
+        """Let the neighbours in a changing group do without this node, if the protocol can."""
+        if isinstance(self.machine, HandingOver):
+            self.machine.hand_over(self.now(), self)
+            self.end_turn()
+
+    @property
+    def needed(self) -> bool:
+        """True until they can."""
+        return isinstance(self.machine, HandingOver) and self.machine.needed
+
+    def leave(self) -> None:
+        """The last call to the protocol of a node that closes in order."""
+        if self._linking is not None:
+            self._linking.leave(self.now(), self)
+        self.flush()
 
     def evict(self, peer: Process, how: str = "evicted") -> None:
         """The peer will not come back: nobody here waits for it any more."""
@@ -124,10 +151,11 @@ class Host:
             return
         self.end_turn()
         before = self.flight.held
-        if not self.entry.linked:
+        if self._linking is None:
             self.gone[peer] = "left" if how == "left" else "evicted"
         self.flight.evicting(peer)
-        self.record("x", peer, self.wall(), how, self._owed(peer))
+        owed = self.machine.owed(peer) if isinstance(self.machine, Owing) else 0
+        self.record("x", peer, self.wall(), how, owed)
         self.machine.peer_down(peer, self.now(), self)
         self.carrier.forget(peer)
         self._backlog.forget(peer)
@@ -209,23 +237,25 @@ class Host:
 
     # -------------------------------------------------------------------------------- for the carrier
 
-    def received(self, source: Process, messages: Sequence[Any]) -> None:
+    def received(self, source: Process, messages: Sequence[Message]) -> None:
         if self.error is not None or source in self.gone:
             return
         now = self.now()
         for message in messages:
-            if type(message) in self._family.telling:
+            declared = declaration_of(type(message))
+            if declared.gone_at >= 0:
                 # Even if the message itself has to wait: those who wait for the evicted must not.
-                for peer in message.gone:
+                for peer in message[declared.gone_at]:
                     if peer != self.config.name:
                         self.evict(peer, "told")
             # Nor may it overtake what waits already: the protocol keeps only so much of what comes early.
-            if (self.inbox.full or self._backlog.frames) and type(message) in self._family.deferrable:
+            if declared.deferrable and (self.inbox.full or self._backlog.frames):
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
             else:
                 self._receive(source, message, now)
-        if self.inbox.full and not self._family.deferrable and not self._paused:
+        if self._linking is not None and self.inbox.full and not self._paused:
+            # On links nothing may be kept back: the transport stops reading instead.
             self._paused = True
             self.carrier.pause()
 
@@ -233,7 +263,7 @@ class Host:
         if self.error is not None:
             return
         self.flight.settle()
-        if not self.inside.is_set() and getattr(self.machine, "inside", True):
+        if not self.inside.is_set() and (self._linking is None or self._linking.inside):
             self.inside.set()
         self.flush()
 
@@ -243,17 +273,18 @@ class Host:
         tell("met", peer=peer, incarnation=incarnation)
 
     def connected(self, peer: Process) -> None:
-        self._timers.hurry(lambda timer: getattr(timer, "peer", None) == peer)
+        if isinstance(self.machine, Owing):
+            self._timers.hurry(self.machine.retries(peer))
 
     def lost(self, peer: Process) -> None:
         lids = self._lids.pop(peer, {})
-        if self.error is None and self.entry.linked:
+        if self.error is None and self._linking is not None:
             for lid in lids:
-                self.machine.link_down(lid, self.now(), self)
+                self._linking.link_down(lid, self.now(), self)
             self.end_turn()
 
     def said_bye(self, peer: Process) -> None:
-        if self.entry.linked:
+        if self._linking is not None:
             return  # It has ended its links, which is all that anyone needs to know.
         self.evict(peer, "left")
 
@@ -261,11 +292,12 @@ class Host:
         return self.inside.is_set()
 
     def neighbours(self) -> set[Process]:
-        return {peer for peer, _ in self.machine.links()} if self.entry.linked else set()
+        return set() if self._linking is None else {peer for peer, _ in self._linking.links()}
 
     def apart(self, elsewhere: Address) -> None:
         self.elsewhere = elsewhere
-        self.machine.leave(self.now(), self)
+        if self._linking is not None:
+            self._linking.leave(self.now(), self)
         self.end_turn()
         self.isolation.set()
 
@@ -277,11 +309,11 @@ class Host:
 
     # ------------------------------------------------------------------------------ for the protocol
 
-    def send(self, targets: Sequence[Process], message: Any) -> None:
+    def send(self, targets: Sequence[Process], message: Message) -> None:
         for target in targets:
             self._outbox.add(target, message)
-            if self.entry.linked:
-                self._note_link(target, message)
+            if self._linking is not None:
+                self._note_link(target, message, self._linking)
 
     def deliver(self, message_id: MessageId, payload: bytes) -> None:
         if self.recorder is not None:
@@ -311,16 +343,13 @@ class Host:
     def _say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
         now = self.now()
         place = 0 if self.recorder is None else self.recorder.pending
-        if self.entry.addressed:
-            message_id = self.machine.send(targets, payload, now, self)
-        else:
-            message_id = self.machine.broadcast(payload, now, self)
+        message_id = self._say_it(targets, payload, now, self)
         if self.recorder is not None:
             # Before what the call delivered: this message itself, if it is for this node too.
             audience = targets if self.entry.addressed else None
             self.recorder.insert(place, ("s", message_id.number, self.wall(), audience))
         self._unflushed += len(payload)
-        receipt = Receipt(message_id, len(payload))
+        receipt = Receipt(message_id, len(payload), now)
         if self.gone:
             receipt.lost = frozenset(self.gone.keys() & targets)
         if not self.flight.tells:
@@ -334,9 +363,9 @@ class Host:
             self._loop.call_soon(self._flush_if_due)
         return receipt
 
-    def _receive(self, source: Process, message: Any, now: Nanoseconds) -> None:
-        if self.entry.linked:
-            self._note_link(source, message)
+    def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:
+        if self._linking is not None:
+            self._note_link(source, message, self._linking)
         try:
             self.machine.receive(source, message, now, self)
         except Misbehaviour:
@@ -393,20 +422,13 @@ class Host:
         """Bytes that may wait towards one peer."""
         return self.carrier.buffered() + self._unflushed
 
-    def _owed(self, peer: Process) -> int:
-        """How many own messages the peer has not acknowledged."""
-        channels = getattr(self.machine, "channels", None)
-        if channels is not None:
-            return len(channels[peer].unacked) if peer in channels else 0
-        return len(getattr(self.machine, "unacked", {}).get(peer, ()))
-
-    def _note_link(self, peer: Process, message: Any) -> None:
-        lid = getattr(message, "link", None) or getattr(message, "lid", None)
+    def _note_link(self, peer: Process, message: Message, linking: Linking) -> None:
+        lid = declaration_of(type(message)).link(message)
         if lid is not None:
             lids = self._lids.setdefault(peer, {})
             lids[lid] = None
             if len(lids) > LIDS_MAX:
-                used = {lid for _, lid in self.machine.links()}
+                used = {lid for _, lid in linking.links()}
                 for old in [each for each in lids if each not in used][: LIDS_MAX // 2]:
                     del lids[old]
 

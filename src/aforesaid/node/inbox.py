@@ -7,9 +7,10 @@ what a protocol delivers cannot be refused.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
+from aforesaid.core import Message as Frame
 from aforesaid.core import MessageId, Process
+from aforesaid.core.fields import PAYLOAD, marked
 from aforesaid.node.messages import Message
 
 
@@ -70,10 +71,10 @@ class Backlog:
     def __init__(self, frames_max: int, bytes_max: int) -> None:
         self._frames_max = frames_max
         self._bytes_max = bytes_max
-        self.frames: deque[tuple[Process, Any]] = deque()
+        self.frames: deque[tuple[Process, Frame]] = deque()
         self._bytes = 0
 
-    def add(self, source: Process, frame: Any) -> bool:
+    def add(self, source: Process, frame: Frame) -> bool:
         """False if there is no room."""
         size = _payload_size(frame)
         if len(self.frames) >= self._frames_max or self._bytes + size > self._bytes_max:
@@ -82,7 +83,7 @@ class Backlog:
         self._bytes += size
         return True
 
-    def take(self) -> tuple[Process, Any]:
+    def take(self) -> tuple[Process, Frame]:
         source, frame = self.frames.popleft()
         self._bytes -= _payload_size(frame)
         return source, frame
@@ -96,8 +97,5 @@ class Backlog:
         self._bytes = 0
 
 
-def _payload_size(frame: Any) -> int:
-    """Of a frame that carries one payload: it is the last field of the innermost tuple."""
-    while not isinstance(frame, bytes):
-        frame = frame[-1]
-    return len(frame)
+def _payload_size(frame: Frame) -> int:
+    return sum(map(len, marked(frame, PAYLOAD)))

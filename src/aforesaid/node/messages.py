@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from aforesaid.core import MessageId, Misuse, Process
+from aforesaid.core import MessageId, Misuse, Nanoseconds, Process
 
 
 class Message:
@@ -44,7 +44,7 @@ class Watching(Protocol):
 
 
 class Receipt:
-    """What became of a message that was said; only hybrid buffering can tell."""
+    """What became of a message that was said, where the algorithm can tell."""
 
     # One is made for every message: what is seldom used is set when it is.
     lost: frozenset[Process] = frozenset()
@@ -54,9 +54,11 @@ class Receipt:
     _delivered: asyncio.Future[None] | None = None
     _stable: asyncio.Future[None] | None = None
 
-    def __init__(self, message_id: MessageId, size: int) -> None:
+    def __init__(self, message_id: MessageId, size: int, said_ns: Nanoseconds = 0) -> None:
         self.id = message_id
         self.size = size
+        self.said_ns = said_ns
+        """When it was said, by the monotonic clock."""
         self._flight: Watching | None = None
         """Who keeps it while it is under way; None once all that can be told is told."""
 

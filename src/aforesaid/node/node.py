@@ -8,19 +8,18 @@ from typing import Any, Self
 
 import msgspec
 
-from aforesaid.core import SECOND, MessageId, Misuse, Process
-from aforesaid.node.book import Book
+from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
 from aforesaid.node.building import carrier_of, segments_of
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.switchboard import Unreached
 from aforesaid.node.config import Config, Security
-from aforesaid.node.control import Control
-from aforesaid.node.explain import explain
 from aforesaid.node.host import Closed, Host, Isolated
 from aforesaid.node.inbox import Inbox
-from aforesaid.node.incarnations import next_incarnation
-from aforesaid.node.logs import tell
 from aforesaid.node.messages import Message, Receipt
-from aforesaid.node.switchboard import Unreached
-from aforesaid.protocols.catalog import algorithm
+from aforesaid.node.operating.control import Control
+from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, silences_of
+from aforesaid.node.operating.incarnations import next_incarnation
+from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
@@ -36,7 +35,7 @@ class Node:
     def __init__(self, config: Config) -> None:
         self.config = config = Config.of(msgspec.to_builtins(config))
         self._members = frozenset(config.group)
-        self._addressed = algorithm(config.algorithm).addressed
+        self._addressed = config.entry.addressed
         self._payload_bytes_max = config.payload_bytes_max
         queues = config.queues
         self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge)
@@ -154,7 +153,20 @@ class Node:
 
     def explain(self, message_id: MessageId | str) -> tuple[str, ...]:
         """Why a message waits, in sentences: what is missing, who holds it, since when."""
-        return explain(self._running, message_id)
+        return sentences_of(self._running, self.reasons(message_id))
+
+    def reasons(self, message_id: MessageId | str) -> tuple[Reason, ...]:
+        """The same for programs."""
+        return reasons_of(self._running, message_id)
+
+    def why(self, message_id: MessageId | str) -> dict[str, Any]:
+        """The same as plain data: sentences, reasons, and who was last heard how many seconds ago."""
+        host, reasons = self._running, self.reasons(message_id)
+        return {
+            "sentences": sentences_of(host, reasons),
+            "reasons": [data_of(host, reason) for reason in reasons],
+            "heard_s_ago": silences_of(host, reasons),
+        }
 
     def evict(self, peer: Process) -> None:
         """The operator's word that a peer will not come back; docs/node.md says what it means."""
@@ -356,7 +368,7 @@ class Node:
         """Until the neighbours have linked with each other, where they have few other links."""
         host, began = self._running, time.monotonic()
         host.hand_over()
-        while host.machine.needed:
+        while host.needed:
             host.check()
             await asyncio.sleep(DRAIN_POLL_S)
         # The last steps of a handshake need no mediator, and take less than those that did.
@@ -374,9 +386,7 @@ class Node:
         self._member.set()  # Whoever waits for the next incarnation hears that there is none.
         try:
             if host.error is None:
-                if host.entry.linked:
-                    host.machine.leave(host.now(), host)
-                host.flush()
+                host.leave()
                 host.carrier.bye()
         finally:
             await self._end(host, "closed", drained, Closed(f"{self.config.name} is closed"))

@@ -8,10 +8,7 @@ so this is nothing that the network could not have done.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aforesaid.core import Process
-
-Cumulative = Mapping[type, Callable[[Any], bool]]
-"""By class of frames: whether this one is cumulative."""
+from aforesaid.core import Message, Process, declaration_of
 
 
 class Box:
@@ -20,7 +17,7 @@ class Box:
     __slots__ = ("frames", "last")
 
     def __init__(self) -> None:
-        self.frames: list[Any] = []
+        self.frames: list[Message] = []
         self.last: dict[type, int] = {}
         """Where the last cumulative frame of each class stands."""
 
@@ -28,17 +25,22 @@ class Box:
 class Outbox:
     """The frames to all peers."""
 
-    def __init__(self, cumulative: Cumulative) -> None:
-        self._cumulative = cumulative
+    def __init__(self) -> None:
+        self._cumulative: dict[type, Callable[[Any], bool] | None] = {}
+        """By kind of frames, which of them are cumulative; None: none of them."""
         self._boxes: dict[Process, Box] = {}
         self.count = 0
 
-    def add(self, target: Process, frame: Any) -> None:
+    def add(self, target: Process, frame: Message) -> None:
         box = self._boxes.get(target)
         if box is None:
             box = self._boxes[target] = Box()
         kind = type(frame)
-        if kind in self._cumulative and self._cumulative[kind](frame):
+        try:
+            cumulative = self._cumulative[kind]
+        except KeyError:
+            cumulative = self._cumulative[kind] = declaration_of(kind).cumulative
+        if cumulative is not None and cumulative(frame):
             at = box.last.get(kind)
             if at is not None:
                 box.frames[at] = frame

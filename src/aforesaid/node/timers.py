@@ -9,7 +9,7 @@ that is moved with every acknowledgment costs a dictionary entry, not a heap ope
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 
@@ -49,10 +49,11 @@ class Timers:
     def disarm(self, timer: Timer) -> None:
         self._deadlines.pop(timer, None)
 
-    def hurry(self, of_interest: Callable[[Timer], bool]) -> None:
-        """Some timers are due at once: in an asynchronous system any timer may be early."""
-        for timer in [timer for timer in self._deadlines if of_interest(timer)]:
-            self.arm(timer, time.monotonic_ns())
+    def hurry(self, timers: Iterable[Timer]) -> None:
+        """These are due at once, if they are armed: in an asynchronous system any timer may be early."""
+        for timer in timers:
+            if timer in self._deadlines:
+                self.arm(timer, time.monotonic_ns())
 
     def clear(self) -> None:
         """Forget them all."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid import __version__
 from aforesaid.core import Process, Speaker
+from aforesaid.core.version import __version__
 from aforesaid.protocols.bibliography import Citation
 from aforesaid.protocols.options import Options, settings
 
@@ -94,6 +94,11 @@ class Algorithm:
         only what they give: perfect links restore no order, and nobody opens links but the protocol."""
         alone = self.samples if self.linked else FIFO_LINKS not in self.needs
         return bool(self.frames) and not self.unicast and alone
+
+    @property
+    def over_perfect_links(self) -> bool:
+        """Whether nodes put perfect links under it: no transport is reliable across reconnection."""
+        return RELIABLE_LINKS in self.needs and not self.linked
 
     def build(self, setup: Setup) -> Speaker:
         """The protocol object of one process."""

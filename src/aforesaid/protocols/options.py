@@ -13,7 +13,7 @@ from msgspec import Meta as Meta
 
 from aforesaid.core import MILLISECOND, Misuse, Nanoseconds
 
-Milliseconds = Annotated[float, Meta(gt=0, le=1e12)]
+Milliseconds = Annotated[float, Meta(gt=0, le=1e12, extra={"words": "a time in milliseconds"})]
 """A duration."""
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -71,22 +71,26 @@ def options_of(kind: type[Options]) -> list[Option]:
 
 def _told(hint: Any, default: Any) -> tuple[str, Any, str]:
     """What kind of value it takes, in words; its default; what it means."""
-    kind, bounds, meaning = hint, [], ""
+    kind, bounds, meaning, words = hint, list[str](), "", ""
     while get_origin(kind) is Annotated:
         kind, *metas = get_args(kind)
         for meta in metas:
             meaning = meta.description or meaning
+            words = (meta.extra or {}).get("words", words)
             bounds += [
-                f" {words} {bound:g}"
-                for words, bound in (("from", meta.ge), ("above", meta.gt), ("up to", meta.le))
+                f" {side} {bound:g}"
+                for side, bound in (("from", meta.ge), ("above", meta.gt), ("up to", meta.le))
                 if bound is not None and bound < 1e12
             ]
     if get_origin(kind) in (Union, UnionType):
         return _told(get_args(kind)[0], default)[0], default, meaning
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind))), default, meaning
-    words = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, kind.__name__)
+    words = words or _WORDS.get(kind, kind.__name__)
     return words + "".join(bounds) + (" on" if bounds[-1:] and "from" in bounds[-1] else ""), default, meaning
+
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _shown(default: Any) -> str:

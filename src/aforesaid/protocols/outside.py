@@ -5,8 +5,8 @@ package offers by an entry point of the group `aforesaid.algorithms`. Whatever k
 for elsewhere, makes it `absolute` first; traces and reports bear the entry's own name.
 
 A file is loaded under its stem and stays in `sys.modules`: so its classes can be pickled, and whoever imports
-the stem meets the same classes. Where the module came without its path (`arrived`: on an executor of a sweep)
-it is imported by its name. Every failure is one line that names the reference.
+the stem meets the same classes. Where the module came without its path (`arrived`, on an executor of a
+sweep), it is imported by its name. Every failure is one line that names the reference.
 """
 
 import importlib.util

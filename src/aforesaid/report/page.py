@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from aforesaid import __version__
+from aforesaid.core.version import __version__
 from aforesaid.report.findings import AUDIT, METRICS, SWEEP, Findings, Row
 from aforesaid.report.judgement import headline, section_of_failures, section_of_verdicts
 from aforesaid.report.markup import STYLE, facts, section

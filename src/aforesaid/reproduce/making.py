@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from aforesaid import __version__
 from aforesaid.core import Misuse
+from aforesaid.core.version import __version__
 from aforesaid.reproduce.telling import Rows, Telling
 
 PROCESSES_MIN = {"fig5a": 2, "fig5b": 2, "table1": 8, "churn": 2, "crossover": 2, "flood": 3}

@@ -141,14 +141,19 @@ class Faults:
         seat = self._up(process)
         if seat is not None:
             self._simulation.counters.fired("leave")
-            self._simulation.call(seat, "leave")
+            self._simulation.call(seat, self._say_goodbye)
             self._simulation.take_down(seat, "left")
+
+    def _say_goodbye(self, seat: "Seat") -> None:
+        if seat.joining is not None:
+            seat.joining.leave(self._simulation.now, seat)
 
     def _suspect(self, process: Process, suspected: Process) -> None:
         seat, other = self._up(process), self._up(suspected)
         if seat is not None and other is not None and seat is not other:
             self._simulation.counters.fired("suspect")
-            self._simulation.call(seat, "peer_down", other.name)
+            name = other.name
+            self._simulation.call(seat, lambda seat: seat.machine.peer_down(name, self._simulation.now, seat))
 
     def _churn(self, churn: Churn) -> None:
         def unless_few_are_left(action: Callable[[Process], None]) -> Callable[[], None]:

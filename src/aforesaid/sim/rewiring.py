@@ -1,6 +1,7 @@
 """Links of an overlay, opened, closed, reopened and lost at random: for protocols that offer `Linking`."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from aforesaid.core import Process
 from aforesaid.sim.chance import Chance
@@ -37,7 +38,7 @@ class Rewiring:
 
     def flap(self, seat: "Seat") -> None:
         """A process loses the connection under one of its link instances; both ends hear of it in time."""
-        simulation, links = self._simulation, seat.machine.links()
+        simulation, links = self._simulation, seat.links.links()
         if not links:
             return
         peer, lid = self._chance.pick(links)
@@ -45,7 +46,7 @@ class Rewiring:
         lose_connection(simulation, seat.name, peer, lid, self._chance)
         for end in (seat, simulation.seats[peer]):
             wait = self._chance.between(0, nanoseconds(simulation.scenario.detector.delay_ms))
-            self._call_later(wait, end, "link_down", lid)
+            self._call_later(wait, end, lambda end: end.links.link_down(lid, simulation.now, end))
 
     def _open(self, seat: "Seat", blind: float) -> None:
         """To a neighbour's neighbour, who mediates; or blindly, to anyone."""
@@ -62,13 +63,13 @@ class Rewiring:
         strangers = [name for name in strangers if name != seat.name and name not in neighbours]
         if strangers:
             self._simulation.counters.fired("open")
-            self._simulation.call(seat, "open", self._chance.pick(strangers), route)
+            self._open_link(seat, self._chance.pick(strangers), route)
 
     def _close(self, seat: "Seat") -> None:
         neighbours = self._neighbours(seat)
         if neighbours:
             self._simulation.counters.fired("close")
-            self._simulation.call(seat, "close", self._chance.pick(neighbours))
+            self._close_link(seat, self._chance.pick(neighbours))
 
     def _reopen(self, seat: "Seat", within_ms: float) -> None:
         neighbours = self._neighbours(seat)
@@ -78,20 +79,29 @@ class Rewiring:
         mediators = [name for name in neighbours if peer in self._neighbours(self._simulation.seats[name])]
         route = (self._chance.pick(mediators),) if mediators else None
         self._simulation.counters.fired("reopen")
-        self._simulation.call(seat, "close", peer)
-        self._call_later(self._chance.between(0, nanoseconds(within_ms)), seat, "open", peer, route)
+        self._close_link(seat, peer)
+        wait = self._chance.between(0, nanoseconds(within_ms))
+        self._call_later(wait, seat, lambda seat: seat.links.open(peer, route, self._simulation.now, seat))
 
-    def _call_later(self, wait: int, seat: "Seat", method: str, *arguments: Any) -> None:
+    def _open_link(self, seat: "Seat", peer: Process, route: tuple[Process, ...] | None) -> None:
+        simulation = self._simulation
+        simulation.call(seat, lambda seat: seat.links.open(peer, route, simulation.now, seat))
+
+    def _close_link(self, seat: "Seat", peer: Process) -> None:
+        simulation = self._simulation
+        simulation.call(seat, lambda seat: seat.links.close(peer, simulation.now, seat))
+
+    def _call_later(self, wait: int, seat: "Seat", act: Callable[["Seat"], None]) -> None:
         """Call this incarnation; the next one knows nothing of its links."""
         simulation, incarnation = self._simulation, seat.incarnation
 
         def call() -> None:
             if seat.incarnation == incarnation:
-                simulation.call(seat, method, *arguments)
+                simulation.call(seat, act)
 
         simulation.at(simulation.now + wait, call)
 
     def _neighbours(self, seat: "Seat") -> list[Process]:
         """The peers that a process has links to and that are up, each once."""
         seats = self._simulation.seats
-        return [peer for peer in dict.fromkeys(peer for peer, _ in seat.machine.links()) if seats[peer].up]
+        return [peer for peer in dict.fromkeys(peer for peer, _ in seat.links.links()) if seats[peer].up]

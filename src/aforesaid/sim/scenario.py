@@ -16,15 +16,9 @@ import msgspec
 from msgspec import Meta, field
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    FIXED_GROUP,
-    MAJORITY,
-    NO_CRASH,
-    RELIABLE_LINKS,
-)
+from aforesaid.protocols.algorithm import FIFO_LINKS, RELIABLE_LINKS
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
+from aforesaid.protocols.needs import Given, demand
 from aforesaid.protocols.outside import absolute
 from aforesaid.sim.explain import explain
 from aforesaid.sim.parts import (
@@ -55,6 +49,12 @@ from aforesaid.sim.parts import (
 )
 
 _Described = TypeVar("_Described")
+
+REMEDIES = {
+    RELIABLE_LINKS: "set network.retransmit = true, or no loss",
+    FIFO_LINKS: "set network.fifo = true, without duplication or retransmit",
+}
+"""How a scenario gives an algorithm what it needs."""
 
 
 class Scenario(Value, frozen=True):
@@ -134,44 +134,37 @@ class Scenario(Value, frozen=True):
                 raise Misuse(f"{where} names {name!r}; the processes are p0 to {last}")
 
     def _provides(self, entry: Algorithm) -> None:
-        loses = self.network.loss > 0 or any(
-            isinstance(fault, Partition) and fault.frames == "lost" for fault in self.fault
-        )
-        if RELIABLE_LINKS in entry.needs and loses and not self.network.retransmit:
-            raise Misuse(
-                f"{entry.name} needs reliable links, but this network loses frames: "
-                "set network.retransmit = true, or no loss"
-            )
+        demand(entry, self._given(), REMEDIES)
         for workload in self.workload:
             fan_out = getattr(workload, "fan_out", 1)
             if entry.unicast and fan_out > 1:
                 raise Misuse(f"{entry.name} sends to one process at a time, but fan_out is {fan_out}")
-        fifo = self.network.fifo and not self.network.retransmit and self.network.duplication == 0
-        if FIFO_LINKS in entry.needs and not fifo:
-            raise Misuse(
-                f"{entry.name} needs FIFO links: set network.fifo = true, without duplication or retransmit"
-            )
         rewired = [fault for fault in self.fault if isinstance(fault, Rewire | Flap)]
         if rewired and not entry.linked:
             kind = rewired[0].__struct_config__.tag
             linked = ", ".join(other.name for other in CATALOG.values() if other.linked)
             raise Misuse(f"fault {kind}: {entry.name} has no links that open and close; these have: {linked}")
-        if FIXED_GROUP in entry.needs and any(map(_moves, self.fault)):
-            raise Misuse(f"{entry.name} needs a fixed group, but processes join or leave in this scenario")
-        suspects = any(isinstance(fault, Suspect) for fault in self.fault)
-        if DETECTOR in entry.needs and suspects:
-            raise Misuse(f"{entry.name} needs a perfect failure detector, but it errs in this scenario")
-        if self.network.retransmit and suspects:
+        if self.network.retransmit and self._suspects:
             raise Misuse("network.retransmit gives up on a suspected peer: no false suspicion with it")
-        if NO_CRASH in entry.needs and self.crashes:
-            raise Misuse(
-                f"{entry.name} promises nothing once a process crashes, and one does in this scenario"
-            )
-        if MAJORITY in entry.needs and 2 * self.crashes >= self.processes:
-            raise Misuse(
-                f"{entry.name} needs a correct majority, "
-                f"but {self.crashes} of {self.processes} may crash here"
-            )
+
+    @property
+    def _suspects(self) -> bool:
+        """Whether the detector errs."""
+        return any(isinstance(fault, Suspect) for fault in self.fault)
+
+    def _given(self) -> Given:
+        network = self.network
+        loses = network.loss > 0 or any(
+            isinstance(fault, Partition) and fault.frames == "lost" for fault in self.fault
+        )
+        return Given(
+            processes=self.processes,
+            crashes=self.crashes,
+            losses=loses and not network.retransmit,
+            fifo=network.fifo and not network.retransmit and network.duplication == 0,
+            fixed=not any(map(_moves, self.fault)),
+            detector=not self._suspects,
+        )
 
 
 def _crashes(fault: Fault, processes: int) -> int:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from aforesaid.core import MessageId, Nanoseconds, Process, Timer
+from aforesaid.core import Joining, Linking, MessageId, Misuse, Nanoseconds, Process, Speaker, Timer, saying
 
 if TYPE_CHECKING:
     from aforesaid.sim.simulation import Simulation
@@ -34,20 +34,23 @@ class Seat:
         "inbox",
         "incarnation",
         "index",
+        "joining",
+        "linking",
         "machine",
         "name",
         "network",
         "paused",
+        "say",
         "simulation",
         "timers",
         "up",
     )
 
-    def __init__(self, simulation: "Simulation", name: Process, machine: Any, index: int) -> None:
+    def __init__(self, simulation: "Simulation", name: Process, machine: Speaker, index: int) -> None:
         self.simulation = simulation
         self.network = simulation.network
         self.name = name
-        self.machine = machine
+        self.take(machine)
         self.index = index
         self.incarnation = 0
         self.up = True
@@ -58,6 +61,20 @@ class Seat:
         self.handing_over = False
         self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
         """What came while paused."""
+
+    def take(self, machine: Speaker) -> None:
+        """This protocol object sits here from now on."""
+        self.machine = machine
+        self.say = saying(machine)
+        self.linking = machine if isinstance(machine, Linking) else None
+        self.joining = machine if isinstance(machine, Joining) else None
+
+    @property
+    def links(self) -> Linking:
+        """What opens and closes links here; scenarios see to it that there is such a thing."""
+        if self.linking is None:
+            raise Misuse(f"{type(self.machine).__name__} has no links that open and close")
+        return self.linking
 
     def send(self, targets: Any, message: Any) -> None:
         self.network.send(self.name, targets, message, self.simulation.now)

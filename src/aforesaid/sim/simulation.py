@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
-from aforesaid.core import MILLISECOND, AforesaidError, Busy, MessageId, Nanoseconds, Process, Timer
+from aforesaid.core import (
+    MILLISECOND,
+    AforesaidError,
+    Busy,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Process,
+    Speaker,
+    Timer,
+)
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.sim.chance import Chance
@@ -52,7 +62,7 @@ class SimulationFailed(AforesaidError, RuntimeError):
 def simulate(
     scenario: Scenario,
     run: str | None = None,
-    build: Callable[[Setup], Any] | None = None,
+    build: Callable[[Setup], Speaker] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Outcome, MemoryTrace]:
     """Run a scenario with its trace in memory. `build` puts another protocol in the algorithm's place."""
@@ -65,7 +75,7 @@ def simulate_into(
     sink: Sink,
     scenario: Scenario,
     run: str | None = None,
-    build: Callable[[Setup], Any] | None = None,
+    build: Callable[[Setup], Speaker] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Run a scenario and write its trace into a sink, chunk by chunk."""
@@ -89,7 +99,7 @@ class Simulation:
     """One run in progress."""
 
     def __init__(
-        self, scenario: Scenario, tracer: Tracer, build: Callable[[Setup], Any] | None = None
+        self, scenario: Scenario, tracer: Tracer, build: Callable[[Setup], Speaker] | None = None
     ) -> None:
         self.scenario = scenario
         self.tracer = tracer
@@ -121,8 +131,8 @@ class Simulation:
     def run(self, progress: Progress | None = None) -> str:
         """Run the fault phase, then the drain phase; returns how it ended."""
         for seat in self.seats.values():
-            if hasattr(seat.machine, "begin"):
-                self.call(seat, "begin")
+            if seat.linking is not None:
+                self.call(seat, lambda seat: seat.links.begin(self.now, seat))
         for load in self.workloads:
             load.begin()
         self.faults.begin()
@@ -181,9 +191,14 @@ class Simulation:
 
     def enter(self, seat: Seat, contact: Process) -> None:
         """A newcomer asks to be let in."""
-        self.call(seat, "join", contact)
+        self.call(seat, lambda seat: self._join(seat, contact))
         if self._healed:
             self._settle(seat)
+
+    def _join(self, seat: Seat, contact: Process) -> None:
+        if seat.joining is None:
+            raise Misuse(f"{self.algorithm.name} lets nobody join")
+        seat.joining.join(contact, self.now, seat)
 
     @property
     def machines(self) -> dict[Process, Any]:
@@ -196,7 +211,8 @@ class Simulation:
 
     def contacts(self) -> list[Process]:
         """The members that can let a newcomer in: not those that are on their way in themselves."""
-        return [name for name, machine in self.machines.items() if getattr(machine, "inside", True)]
+        seats = (seat for seat in self.seats.values() if seat.up)
+        return [seat.name for seat in seats if seat.joining is None or seat.joining.inside]
 
     @property
     def addressed(self) -> bool:
@@ -219,9 +235,9 @@ class Simulation:
         heappush(self.agenda, (time, self.order, step, first, second, third))
         self.order += 1
 
-    def call(self, seat: Seat, method: str, *arguments: Any) -> None:
-        """Call a protocol's method if its process is up; if it is paused, when it goes on."""
-        self._do(seat, self._call_method, method, arguments)
+    def call(self, seat: Seat, act: Callable[[Seat], None]) -> None:
+        """Ask something of a protocol if its process is up; if it is paused, when it goes on."""
+        self._do(seat, _act, act, None)
 
     def resume(self, seat: Seat) -> None:
         """A paused process goes on with what came meanwhile."""
@@ -281,10 +297,7 @@ class Simulation:
     def _say(self, seat: Seat, payload: Any, targets: tuple[Process, ...]) -> None:
         # What is handed over but still queued comes after this send: so the application sees it.
         try:
-            if self.algorithm.addressed:
-                message_id = seat.machine.send(targets, payload, self.now, seat)
-            else:
-                message_id = seat.machine.broadcast(payload, self.now, seat)
+            message_id = seat.say(targets, payload, self.now, seat)
         except Busy:
             self.counters.refused += 1
             self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload, targets))
@@ -298,11 +311,8 @@ class Simulation:
             del seat.timers[timer]
             seat.machine.expire(timer, self.now, seat)
 
-    def _call_method(self, seat: Seat, method: str, arguments: tuple[Any, ...]) -> None:
-        getattr(seat.machine, method)(*arguments, self.now, seat)
-
     def _peer_down(self, seat: Seat, peer: Process, _: None) -> None:
-        self.call(seat, "peer_down", peer)
+        self.call(seat, lambda seat: seat.machine.peer_down(peer, self.now, seat))
 
     def _hand_over(self, seat: Seat) -> None:
         """Trace what was delivered or is stable; tell the workloads of deliveries, and they may speak."""
@@ -338,11 +348,11 @@ class Simulation:
         self.tracer.ended(seat.index, "evicted", self.now)
         seat.timers.clear()
         seat.incarnation += 1
-        seat.machine = self._machine(seat.name, (seat.name,), seat.incarnation)
+        seat.take(self._machine(seat.name, (seat.name,), seat.incarnation))
         seat.index = self.tracer.began(seat.name, seat.incarnation, self.now, joining=True)
         self.enter(seat, self._contact.pick(contacts))
 
-    def _machine(self, name: Process, group: tuple[Process, ...], incarnation: int = 0) -> Any:
+    def _machine(self, name: Process, group: tuple[Process, ...], incarnation: int = 0) -> Speaker:
         machine = self._build(Setup(name, group, incarnation, self.scenario.options))
         if self.scenario.network.retransmit:
             return perfectly_linked(machine, nanoseconds(self.scenario.network.retransmit_ms))
@@ -356,14 +366,15 @@ class Simulation:
             self._settle(seat)
 
     def _settle(self, seat: Seat) -> None:
-        if hasattr(seat.machine, "settle"):
-            self.call(seat, "settle")
+        if seat.linking is not None:
+            self.call(seat, lambda seat: seat.links.settle(self.now, seat))
 
     def _connected(self) -> bool:
         """True unless links that come and go have left someone unable to reach everyone."""
         if not self.algorithm.linked:
             return True
-        links = {name: [peer for peer, _ in machine.links()] for name, machine in self.machines.items()}
+        seats = (seat for seat in self.seats.values() if seat.up)
+        links = {seat.name: [peer for peer, _ in seat.links.links()] for seat in seats}
         return strongly_connected(links) and len(self.contacts()) == len(links)
 
     def _gauges(self) -> dict[str, int]:
@@ -384,6 +395,10 @@ class Simulation:
         # The sampler must not keep a finished run going.
         if self.agenda:
             self.at(self.now + nanoseconds(self.scenario.sample_ms), self._sample)
+
+
+def _act(seat: Seat, act: Callable[[Seat], None], _: None) -> None:
+    act(seat)
 
 
 def _call(action: Callable[[], None], _: None, __: None) -> None:

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from aforesaid.core import Misuse, Process, declaration_of
 from aforesaid.core.fields import NAME, PAYLOAD, AtMost, PerMember, Where, Within, hints_of
-from aforesaid.protocols.algorithm import FIXED_GROUP, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import FIXED_GROUP, Algorithm
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.links import perfect
 from aforesaid.wire.codec import Either, Name, Several, Shape
@@ -43,14 +43,9 @@ def shapes_of(name: str | Algorithm, group: Sequence[Process] = ()) -> tuple[Sha
 
 def frames_of(entry: Algorithm) -> tuple[Any, ...]:
     """The frames of an algorithm on a network that loses: those of perfect links, where it needs them."""
-    if needs_links(entry):
+    if entry.over_perfect_links:
         return (*map(_in_data, entry.frames), perfect.Ack)
     return entry.frames
-
-
-def needs_links(entry: Algorithm) -> bool:
-    """Whether perfect links go under the algorithm: no transport is reliable across reconnection."""
-    return RELIABLE_LINKS in entry.needs and not entry.linked
 
 
 class _Reader:

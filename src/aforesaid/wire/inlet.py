@@ -1,16 +1,15 @@
-"""What arrives, from bytes to messages, in one place: opened, unpacked, put together, decoded; or counted.
+"""What arrives, from a body to messages, in one place: unpacked, put together, decoded; or counted.
 
-The order is the law of this file: who sent it is verified before anything in it is looked at.
+A body comes here after its carrier has verified who sent it, and not before.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from aforesaid.core import Nanoseconds, Process, Refused
 from aforesaid.wire.codec import Codec
 from aforesaid.wire.fragment import Reassembly
-from aforesaid.wire.packet import Opened, unpack
+from aforesaid.wire.packet import unpack
 
 
 class Inlet:
@@ -22,19 +21,8 @@ class Inlet:
         self.refused: Counter[str] = Counter()
         """How many packets were not let in, by reason."""
 
-    def datagram(
-        self, data: bytes, opening: Callable[[bytes], Opened], now: Nanoseconds
-    ) -> tuple[Opened, list[Any]] | None:
-        """A datagram that arrived, and how such are opened; None if it is refused."""
-        try:
-            opened = opening(data)
-            return opened, self._messages(opened.header.source, opened.body, now)
-        except Refused as refusal:
-            self.refused[refusal.reason] += 1
-            return None
-
     def body(self, source: Process, body: bytes, now: Nanoseconds) -> list[Any] | None:
-        """A body that came on the stream of a source whose name was verified; None if it is refused."""
+        """A body that came from a source whose name was verified; None if it is refused."""
         try:
             return self._messages(source, body, now)
         except Refused as refusal:

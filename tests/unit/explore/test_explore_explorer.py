@@ -7,12 +7,13 @@ import pytest
 from aforesaid.explore import NONE, Progress, Scope, explore
 from aforesaid.explore import search as search_module
 from aforesaid.explore.audit import has_cycle, misrepresented, revived, unmet
-from aforesaid.explore.cells import ALL, Cells
+from aforesaid.explore.cells import ALL, SHORTEST, Cells
 from aforesaid.explore.local import RECEIVE, SPEAK, LocalGraph
 from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import Setup, algorithm
 from support import broken
 from support.chaotic import chaotic
+from support.idle import Idle
 
 SCOPE = Scope(processes=3, messages=1)
 
@@ -53,6 +54,17 @@ def test_a_timer_that_may_not_fire_any_more_leaves_liveness_open() -> None:
 def test_without_an_end_liveness_is_unknown() -> None:
     assert explore(restless, Scope(processes=1, messages=1), ("validity",)).verdict == "unknown"
     assert explore("waiting", Scope(processes=1, messages=0), ("validity",)).verdict == "kept"
+
+
+def test_nobody_waits_for_a_timer_that_may_not_fire_any_more() -> None:
+    """Once p0 has said its part it has a timer and nothing else to do; what p1 receives must be seen."""
+    found = explore(hasty, Scope(processes=2, messages=(2, 0)), ("fifo",))
+    assert found.violation is not None
+    assert len(found.violation.steps) == 3
+    for name in ("newtop", "pak_nak"):
+        reduced, full = (explore(name, Scope(2, 1), reductions=how) for how in (ALL, SHORTEST))
+        assert (reduced.local_states, reduced.cut) == (full.local_states, full.cut)
+        assert reduced.cut > 0
 
 
 def test_a_longer_schedule_is_shown_if_the_search_for_the_shortest_is_cut_off() -> None:
@@ -152,7 +164,18 @@ def restless(setup: Setup) -> Restless:
     return Restless(setup.me, setup.group)
 
 
-class Echo:
+class Hasty(Restless):
+    """Delivers whatever it hears as it comes."""
+
+    def receive(self, source: str, message: Any, now: int, out: Any) -> None:
+        out.deliver(*message)
+
+
+def hasty(setup: Setup) -> Any:
+    return Hasty(setup.me, setup.group)
+
+
+class Echo(Idle):
     """Answers whatever it hears, and never changes."""
 
     def __init__(self, peer: str) -> None:

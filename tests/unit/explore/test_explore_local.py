@@ -10,11 +10,12 @@ from aforesaid.explore.picture import differing, picture
 from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.structures import Received
+from support.idle import Idle
 
 CAST = Cast(Scope(processes=2, messages=2))
 
 
-class Toy:
+class Toy(Idle):
     """Does as it is told, by a list of calls to make."""
 
     def __init__(self, *calls: Any) -> None:

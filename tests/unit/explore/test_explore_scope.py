@@ -31,7 +31,7 @@ from aforesaid.protocols.links.perfect import PerfectLinks
         ),
         ({"fifo": True, "links": [("p0", "mend", "p2")]}, "opens or closes .*: not p0, mend, p2"),
         ({"fifo": True, "links": [("p0", "open", "p0")]}, "to another one: not p0, open, p0"),
-        ({"links": [("p0", "open", "p2")]}, "where frames keep their order"),
+        ({"fifo": False, "links": [("p0", "open", "p2")]}, "where frames keep their order"),
         ({"disconnections_max": 1, "fifo": True, "perfect_links": True}, "without perfect_links"),
     ],
 )

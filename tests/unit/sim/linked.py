@@ -99,6 +99,9 @@ class Linked:
     def gauges(self) -> dict[str, int]:
         return {"unsaid": len(self.unsaid)}
 
+    def begin(self, now: int, out: Any) -> None:
+        """Founders are linked."""
+
     def join(self, contact: str, now: int, out: Any) -> None:
         self.calls.append((now, "join", contact))
         self.inside = False

@@ -121,6 +121,10 @@ class Streams:
     def receive(self, source: str, message: On, now: int, out: Any) -> None:
         self.heard.setdefault((source, message.link), []).append(message.number)
 
+    def expire(self, timer: Any, now: int, out: Any) -> None: ...
+
+    def peer_up(self, peer: str, now: int, out: Any) -> None: ...
+
     def peer_down(self, peer: str, now: int, out: Any) -> None: ...
 
     def gauges(self) -> dict[str, int]:

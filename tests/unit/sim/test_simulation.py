@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from aforesaid.core import MILLISECOND, MessageId
+from aforesaid.protocols.broadcast.waiting import Waiting
+from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.sim import Scenario, SimulationFailed, simulate
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
@@ -247,7 +249,7 @@ def test_a_run_that_does_not_drain_in_time_is_cut() -> None:
     assert few.events == 50
 
 
-class Broken:
+class Broken(Waiting):
     """A protocol that breaks an invariant of its own."""
 
     def broadcast(self, payload: Any, now: int, out: Any) -> MessageId:
@@ -256,7 +258,9 @@ class Broken:
 
 def test_a_protocol_that_breaks_its_own_invariant_stops_the_run_and_says_how_to_replay_it() -> None:
     with pytest.raises(SimulationFailed, match=r"waiting, seed 1, failed at .*an invariant of ours"):
-        simulate(scenario(), build=lambda setup: Broken())
+        simulate(
+            scenario(), build=lambda setup: Broken(setup.me, setup.group, BestEffort(setup.me, setup.group))
+        )
 
 
 def test_a_crash_behind_a_partition_loses_a_suffix_of_a_fifo_link() -> None:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from aforesaid.core import MessageId, Misuse, Refused
+from aforesaid.core import MessageId, Misuse, Refused, Speaker
 from aforesaid.protocols.catalog import CATALOG, Setup
 from aforesaid.protocols.delivery import hybrid_frames
-from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.sim import simulate
 from aforesaid.wire import Codec, shapes_of
@@ -236,8 +236,8 @@ RUNS["prc"] = {
 }
 
 
-def on_links(setup: Setup) -> Any:
-    return PerfectLinks(CATALOG["waiting"].build(setup))
+def on_links(setup: Setup) -> Speaker:
+    return perfectly_linked(CATALOG["waiting"].build(setup))
 
 
 AGREE = 6

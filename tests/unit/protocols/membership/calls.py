@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from itertools import count, permutations
 from typing import TypeAlias
 
-from breadth_first import Step
-
 from aforesaid.core import Process, Refused
 from aforesaid.protocols.membership import Epochs, Line
+from unit.protocols.membership.breadth_first import Step
 
 LOST = "lost"
 Greeting: TypeAlias = tuple[str, int, int, str]

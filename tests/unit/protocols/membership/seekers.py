@@ -7,10 +7,9 @@ granted of how long anything takes.
 
 from collections.abc import Sequence
 
-from breadth_first import Step
-
 from aforesaid.core import Process, Refused
 from aforesaid.protocols.membership import Epochs, Line, Rejoining, Search
+from unit.protocols.membership.breadth_first import Step
 
 
 class Seeker:

@@ -1,10 +1,10 @@
 """Every order of calls, answers and losses between a few ends: they come to agree on one stream."""
 
 import pytest
-from breadth_first import explore
-from calls import Calls
 
 from aforesaid.protocols.membership import Epochs
+from unit.protocols.membership.breadth_first import explore
+from unit.protocols.membership.calls import Calls
 
 
 @pytest.mark.parametrize("fixed", [False, True])

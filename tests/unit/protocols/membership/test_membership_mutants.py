@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from breadth_first import Found, explore
-from calls import Calls
-from seekers import Seekers
 
 from aforesaid.core import Process, Refused
 from aforesaid.protocols.membership import Epochs, Line, Rejoining, Search
+from unit.protocols.membership.breadth_first import Found, explore
+from unit.protocols.membership.calls import Calls
+from unit.protocols.membership.seekers import Seekers
 
 
 class TakesAnyCall(Epochs[Line]):

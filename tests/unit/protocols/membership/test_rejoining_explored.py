@@ -1,10 +1,10 @@
 """Every order of searches and pauses of a few that have lost their group: one founds it, the others join."""
 
 import pytest
-from breadth_first import explore
-from seekers import Seekers
 
 from aforesaid.protocols.membership import Epochs, Rejoining
+from unit.protocols.membership.breadth_first import explore
+from unit.protocols.membership.seekers import Seekers
 
 TWO = {"a": "b", "b": "a"}
 ONE_WAY = {"a": "x", "b": "a"}

@@ -13,6 +13,13 @@ from support.harness import Recorder
 FIRST = Forward(MessageId("b", 0, 1), "x")
 
 
+def shipped(setup: Setup) -> LinkMemory:
+    """As the catalog builds it."""
+    built = CATALOG["link_memory"].build(setup)
+    assert isinstance(built, LinkMemory)
+    return built
+
+
 def test_a_first_receipt_is_forwarded_in_the_step_that_delivers_it() -> None:
     a, out = LinkMemory("a", ("b", "c"), ("b", "c", "d")), Recorder()
     a.receive("b", FIRST, 0, out)
@@ -34,7 +41,7 @@ def test_the_same_thing_may_be_said_twice() -> None:
 
 
 def test_alone_it_remembers_nothing() -> None:
-    alone, out = CATALOG["link_memory"].build(Setup("a", ("a",))), Recorder()
+    alone, out = shipped(Setup("a", ("a",))), Recorder()
     alone.broadcast("x", 0, out)
     assert (out.payloads, out.sent, alone.gauges()) == (["x"], [], {"expected": 0})
 
@@ -43,7 +50,7 @@ def test_alone_it_remembers_nothing() -> None:
     ("degree", "out_view", "in_view"), [(1, "c", "a"), (2, "cd", "ea"), (9, "cdea", "cdea")]
 )
 def test_the_overlay_is_a_circle_with_chords(degree: int, out_view: str, in_view: str) -> None:
-    b = CATALOG["link_memory"].build(Setup("b", tuple("abcde"), 0, {"degree": degree}))
+    b = shipped(Setup("b", tuple("abcde"), 0, {"degree": degree}))
     assert b.out_view == tuple(out_view)
     assert set(b.expected) == set(in_view)
 
@@ -68,6 +75,7 @@ def test_every_schedule_is_causal_and_exactly_once(processes: int, messages: int
 
 
 def test_without_fifo_links_it_breaks_the_order() -> None:
-    found = explore("link_memory", Scope(processes=2, messages=(2, 0)))
+    scope = Scope(processes=2, messages=(2, 0), fifo=False)
+    found = explore("link_memory", scope, CATALOG["link_memory"].promises)
     assert found.violation is not None
     assert "causal" in found.violation.properties

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
-from aforesaid.node.book import Book
-from aforesaid.node.greeting import HELLO_S, Greeted, Greeting
-from aforesaid.node.logs import tell
-from aforesaid.node.notes import Entry, Hello, entry_of
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.greeting import HELLO_S, Greeted, Greeting
+from aforesaid.node.carrying.notes import Entry, Hello, entry_of
+from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership import (
     CROSSED,
     OUTSIDE,

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
-from aforesaid.node.carrier import Above
+from aforesaid.node.carrying.carrier import Above
+from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
+from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.config import Config
-from aforesaid.node.logs import tell
-from aforesaid.node.notes import Note, encode, is_note, read_note
-from aforesaid.node.securing import Seals
+from aforesaid.node.operating.logs import tell
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Inlet, pack
 

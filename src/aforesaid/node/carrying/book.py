@@ -7,12 +7,11 @@ Who is to be tried first, and who is gone, is the business of `protocols.members
 """
 
 from itertools import islice
-from typing import Any
 
-from aforesaid.core import Misuse, Process
-from aforesaid.node.notes import Entry
+from aforesaid.core import Message, Misuse, Process, declaration_of
+from aforesaid.core.fields import NAME, marked
+from aforesaid.node.carrying.notes import Entry
 from aforesaid.protocols.membership import Acquaintances
-from aforesaid.protocols.overlay.frames import Buffer
 from aforesaid.transport import Address
 
 BEST = 32
@@ -31,10 +30,10 @@ class Book(Acquaintances[Entry]):
         found = (address for entry in self.likeliest(but) if (address := _parsed(entry)) is not None)
         return list(islice(found, count))
 
-    def named_in(self, frame: Any) -> list[Entry]:
+    def named_in(self, frame: Message) -> list[Entry]:
         """Those whom a frame names and who may have to be reached because of it: not those of mere copies."""
-        if getattr(frame, "control", False) or type(frame) is Buffer:
-            return [entry for name in _texts(frame) if (entry := self.entry(name)) is not None]
+        if declaration_of(type(frame)).introduces:
+            return [entry for name in marked(frame, NAME) if (entry := self.entry(name)) is not None]
         return []
 
 
@@ -43,11 +42,3 @@ def _parsed(entry: Entry) -> Address | None:
         return Address.parse(entry.address)
     except Misuse:
         return None
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, tuple):
-        return [text for item in value for text in _texts(item)]
-    return []

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Process
-from aforesaid.node.segments import Event, Origin, find_segments, read_segment, torn_bytes
+from aforesaid.node.recording.segments import Event, Origin, find_segments, read_segment, torn_bytes
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.trace import Run, Sink, Tracer
 
@@ -105,7 +105,7 @@ def ingest(
     for key, fate in fates.items():
         _end(tracer, logs[key], fate)
     first = next(iter(logs.values())).origin
-    entry = algorithm(first.algorithm)
+    crashed = any(fate != "alive" for fate in fates.values())
     whole = all(log.ended and log.ended[2] for key, log in logs.items() if fates[key] == "alive")
     return tracer.close(
         Run(
@@ -115,9 +115,20 @@ def ingest(
             code_version=first.code_version,
             ended="drained" if whole else "cut",
             clock="local",
-            promises=entry.promised(crashes=any(fate != "alive" for fate in fates.values())),
+            promises=_promised(first, crashed),
         )
     )
+
+
+def _linked(origin: Origin) -> bool:
+    return algorithm(origin.algorithm).linked if origin.linked is None else origin.linked
+
+
+def _promised(origin: Origin, crashes: bool) -> tuple[str, ...]:
+    if origin.linked is None:
+        return algorithm(origin.algorithm).promised(crashes)
+    less = origin.promises_if_crashed
+    return less if crashes and less is not None else origin.promises
 
 
 def _logs(path: Path, warn: Warn) -> dict[Key, Log]:
@@ -165,7 +176,7 @@ def _known(found: dict[Key, Log]) -> set[Key]:
 def _absent(found: dict[Key, Log], warn: Warn) -> dict[Key, Log]:
     """Empty logs of those that others knew, where their own are not there."""
     first = next(iter(found.values())).origin
-    linked = algorithm(first.algorithm).linked
+    linked = _linked(first)
     members = {name for log in found.values() for name in log.origin.group}
     absent = {}
     for name, incarnation in sorted(_known(found) - found.keys()):
@@ -202,7 +213,7 @@ def _fate(key: Key, logs: dict[Key, Log]) -> str:
     time, how, drained = log.ended
     if how == "isolated" or evicted or (gone and not drained):
         return "evicted"
-    if algorithm(log.origin.algorithm).linked:
+    if _linked(log.origin):
         last = max(other.last_said_ns for other in logs.values())
         return "alive" if last + QUIET_BEFORE_END < time else "left"
     known = any(other.met.get(name) == incarnation for other in others) or len(log.origin.group) == 1

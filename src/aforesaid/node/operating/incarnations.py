@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from aforesaid.core import Misuse
-from aforesaid.node.claim import Claim
+from aforesaid.node.operating.claim import Claim
 
 _EPOCH_MS = 1_577_836_800_000
 _FILE = "incarnation"

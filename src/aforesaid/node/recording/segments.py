@@ -54,6 +54,10 @@ class Origin(msgspec.Struct, frozen=True):
     """Which one of this incarnation's, from 1."""
     code_version: str
     version: int = VERSION
+    linked: bool | None = None
+    """Of the algorithm, which the reader may not have; None in segments of 0.1: it is in the catalog."""
+    promises: tuple[str, ...] = ()
+    promises_if_crashed: tuple[str, ...] | None = None
 
 
 class Recorder(Protocol):

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
-from aforesaid.node.book import Book
-from aforesaid.node.carrier import Above
+from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.carrier import Above
+from aforesaid.node.carrying.greeting import Greeted, Greeting
+from aforesaid.node.carrying.notes import Note, encode, entry_of, is_note, read_note, word_of
+from aforesaid.node.carrying.securing import stream_contexts
+from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
-from aforesaid.node.greeting import Greeted, Greeting
-from aforesaid.node.logs import tell
-from aforesaid.node.notes import Note, encode, entry_of, is_note, read_note, word_of
-from aforesaid.node.securing import stream_contexts
-from aforesaid.node.switchboard import Peer, Switchboard
+from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership import Member, Word
 from aforesaid.transport import Address, Stream
 from aforesaid.wire import Inlet, pack, record
@@ -56,7 +56,7 @@ class StreamCarrier:
         self._above = above
         self._heartbeat = round(config.heartbeat_s * SECOND)
         self._beaten = time.monotonic_ns()
-        self._changing = config.algorithm == "prc_spray"
+        self._changing = config.entry.linked
         self._book = book
         self._member = Member(me.source, me.incarnation, book)
         self._paused = False

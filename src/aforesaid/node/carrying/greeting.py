@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from aforesaid.core import Process, Refused
-from aforesaid.node.notes import Hello, encode, read_hello
+from aforesaid.node.carrying.notes import Hello, encode, read_hello
 from aforesaid.transport import Stream
 from aforesaid.wire import Records, record
 from aforesaid.wire.packet import CLEAR, Header, read_header

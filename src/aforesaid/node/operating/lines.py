@@ -17,9 +17,9 @@ from typing import Any
 
 from aforesaid.core import Misuse
 from aforesaid.node.host import Isolated
-from aforesaid.node.logs import tell
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
+from aforesaid.node.operating.logs import tell
 
 Write = Callable[[dict[str, Any]], Awaitable[None]]
 """Puts a line out; BrokenPipeError if nobody reads any more."""

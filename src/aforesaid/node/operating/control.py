@@ -1,7 +1,8 @@
 """The control socket of a live node: a Unix socket in its directory, for its own user only.
 
-One JSON object per line each way. Requests: {"why": "alice#5"}, {"peers": true}, {"gauges": true},
-{"evict": "bob"}, {"rekey": ["new.key", "old.key"]}. The answer has the request's key, or {"error": ...}.
+One JSON object per line each way. Requests: {"why": "alice#5"} (sentences), {"reasons": "alice#5"} (data),
+{"peers": true}, {"gauges": true}, {"evict": "bob"}, {"rekey": ["new.key", "old.key"]}. The answer has the
+request's key, or {"error": ...}.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import Misuse
-from aforesaid.node.claim import Claim
+from aforesaid.node.operating.claim import Claim
 
 if TYPE_CHECKING:
     from aforesaid.node.node import Node
@@ -105,6 +106,8 @@ async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
         match request:
             case {"why": str(label)}:
                 return {"why": list(node.explain(label))}
+            case {"reasons": str(label)}:
+                return {"reasons": node.why(label)}
             case {"peers": _}:
                 return {"peers": node.peers}
             case {"gauges": _}:
@@ -116,8 +119,8 @@ async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
                 await node.rekey(key, accept)
                 return {"rekey": key}
         raise Misuse(
-            'a request is {"why": "alice#5"}, {"peers": true}, {"gauges": true}, {"evict": "bob"} '
-            'or {"rekey": ["new.key", "old.key"]}'
+            'a request is {"why": "alice#5"}, {"reasons": "alice#5"}, {"peers": true}, {"gauges": true}, '
+            '{"evict": "bob"} or {"rekey": ["new.key", "old.key"]}'
         )
     except (Misuse, ValueError, RecursionError) as error:  # Text that is no JSON is a ValueError.
         return {"error": str(error)}

@@ -1,0 +1,1 @@
+"""What an operator holds: logs, a control socket, reasons, JSON lines, a directory and its incarnations."""
