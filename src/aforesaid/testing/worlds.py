@@ -46,10 +46,9 @@ def worlds(entry: Algorithm) -> dict[str, dict[str, Any]]:
 
 def scopes(entry: Algorithm, timers: int) -> dict[str, Scope]:
     """By name, what is explored: orders, a copy of a frame, a crash."""
-    fifo = FIFO_LINKS in entry.needs
-    found = {"every order": Scope(3, (2, 1, 0), fifo=fifo, timer_firings_max=timers)}
-    if not fifo:
+    found = {"every order": Scope(3, (2, 1, 0), timer_firings_max=timers)}
+    if FIFO_LINKS not in entry.needs:
         found["a frame twice"] = Scope(3, (1, 1, 0), duplicates_max=1, timer_firings_max=timers)
     if NO_CRASH not in entry.needs:
-        found["a crash"] = Scope(3, (1, 1, 0), crashes_max=1, fifo=fifo, timer_firings_max=timers)
+        found["a crash"] = Scope(3, (1, 1, 0), crashes_max=1, timer_firings_max=timers)
     return found
