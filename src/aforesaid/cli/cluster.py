@@ -16,15 +16,18 @@ from aforesaid.cli.node import stopping_signals
 from aforesaid.cli.standard_streams import CHUNK_BYTES, STDIN, WRITE_BYTES, fill_standard_streams
 from aforesaid.core import Misuse
 from aforesaid.node import Config
+from aforesaid.protocols.catalog import algorithm as entry_of
+from aforesaid.protocols.outside import absolute
 
 STOP_S = 10.0
 """How long a node has to stop before it is killed."""
 
 
-def run_cluster(count: int, directory: Path, algorithm: str, transport: str) -> None:
+def run_cluster(count: int, directory: Path, algorithm: str, transport: str | None) -> None:
     """Start the nodes, pass lines between them and the terminal, and stop them in the end."""
     fill_standard_streams()
-    configs = write_configs(count, directory, algorithm, transport)
+    transport = transport or ("tcp" if entry_of(algorithm).linked else "udp")
+    configs = write_configs(count, directory, absolute(algorithm), transport)
     for number in stopping_signals():
         signal.signal(number, signal.default_int_handler)
     members: list[Member] = []
@@ -55,7 +58,7 @@ def write_configs(count: int, directory: Path, algorithm: str, transport: str) -
             "listen": addresses[name],
             "directory": name,
         }
-        if algorithm == "prc_spray":
+        if entry_of(algorithm).linked:
             facts |= {} if name == names[0] else {"contact": addresses[names[0]]}
         else:
             facts["peers"] = {peer: at for peer, at in addresses.items() if peer != name}

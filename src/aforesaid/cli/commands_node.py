@@ -38,7 +38,7 @@ def cluster(
     count: Annotated[int, Argument(min=1, max=100, help="How many nodes.", metavar="N")],
     directory: Annotated[Path, Option(help="Where configurations and traces go.")] = Path("cluster"),
     algorithm: Annotated[
-        str, Option(help="hybrid_multicast_sps, hybrid_multicast, waiting or prc_spray.")
+        str, Option(help="One that nodes run (docs/node.md), or your own as path.py:ENTRY.")
     ] = "hybrid_multicast_sps",
     transport: Annotated[str | None, Option(help="udp or tcp. Default: udp, where it will do.")] = None,
 ) -> None:
@@ -51,7 +51,7 @@ def cluster(
     """
     from aforesaid.cli.cluster import run_cluster
 
-    run_cluster(count, directory, algorithm, transport or ("tcp" if algorithm == "prc_spray" else "udp"))
+    run_cluster(count, directory, algorithm, transport)
 
 
 def why(
