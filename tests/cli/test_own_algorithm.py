@@ -168,14 +168,14 @@ def test_another_algorithm_takes_the_files_options_that_it_has(aforesaid: Run) -
 
 
 def test_the_replay_command_has_the_settings(aforesaid: Run) -> None:
-    words = ("--set", "events_max=25", "--set", "network.delay={ kind = 'constant', ms = 3 }")
+    words = ("--set", "events_max=12", "--set", "network.delay={ kind = 'constant', ms = 3 }")
     code, out, _ = aforesaid(
         "simulate", "talk.toml", "--algorithm", "reliable", *words, "--seeds", "1", "--json"
     )
     told = json.loads(out)
     assert (code, told["unknown"]) == (3, 1)
     assert told["failures"][0]["replay"] == (
-        "aforesaid simulate talk.toml --out traces --algorithm reliable --set events_max=25 "
+        "aforesaid simulate talk.toml --out traces --algorithm reliable --set events_max=12 "
         "--set 'network.delay={ kind = '\"'\"'constant'\"'\"', ms = 3 }' --seed 5"
     )
 

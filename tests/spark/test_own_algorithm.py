@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from aforesaid import __version__
 from aforesaid.sim import Scenario, simulate
 from aforesaid.trace.parquet import find_runs, open_trace
 from support.commands import command
@@ -88,6 +89,9 @@ def test_it_is_swept_here(
     rows = pq.read_table("out/sweep.parquet").to_pylist()
     assert [row["algorithm"] for row in rows] == ["own_here"] * 4 + ["waiting"] * 4
     assert {row["verdict"] for row in rows} == {"kept"}
+    assert command(monkeypatch, capsys, "report")("out", "--out", "report.html")[0] == 0
+    page = Path("report.html").read_text()
+    assert f"{__version__}; {__version__}, own_here 0.1" in page
     code, out, _ = command(monkeypatch, capsys, "sweep")("grid.toml", "--out", "out", "--check", "--json")
     assert (code, json.loads(out)["kept_from_before"]) == (0, 8)
 

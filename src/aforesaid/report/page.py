@@ -60,6 +60,7 @@ def section_of_runs(found: Findings) -> str:
     lines = [
         ("runs", _runs_told(rows, len(done))),
         ("algorithms", ", ".join(_distinct(rows, "algorithm"))),
+        ("versions", "; ".join(_distinct([row for row in done if row.get("code_version")], "code_version"))),
         ("processes", ", ".join(_distinct(rows, "processes"))),
         ("settings", "; ".join(name for name in _distinct(found.rows("runs"), "setting") if name)),
         ("seeds", f"{len(_distinct(rows, 'seed')):,}"),

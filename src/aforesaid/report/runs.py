@@ -24,6 +24,7 @@ def _section_of(trace: ParquetTrace) -> str:
     run, processes, messages = trace.run, trace.processes, trace.messages
     lines = [
         ("algorithm", run.algorithm),
+        ("version", run.code_version),
         ("messages", f"{len(messages):,} said, {trace.delivery_count:,} deliveries"),
         ("ended", "everything owed was delivered" if run.ended == "drained" else run.ended),
     ]

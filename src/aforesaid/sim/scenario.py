@@ -207,7 +207,8 @@ def _read_table(path: Path, kind: str) -> dict[str, Any]:
 
 def _beside(root: Path, data: dict[str, Any]) -> dict[str, Any]:
     """The same with absolute references: to the algorithm, and to those of a grid."""
-    data = {key: _beside(root, value) if key == "sweep" else value for key, value in data.items()}
+    if isinstance(data.get("sweep"), dict):
+        data = {**data, "sweep": _beside(root, data["sweep"])}
     named = data.get("algorithm")
     if isinstance(named, str):
         data["algorithm"] = absolute(named, root)

@@ -132,5 +132,6 @@ COLUMNS = (
     "error",
     "replay",
     "digest",
+    "code_version",
 )
 """The columns of every sweep's table; the grid's other axes follow."""

@@ -80,6 +80,7 @@ def _stored(path: Path, scenario: Experiment, judge: bool) -> Row:
         "messages": len(trace.messages),
         "deliveries": trace.delivery_count,
         "digest": trace.run.digest,
+        "code_version": trace.run.code_version,
         **(_judged(check(trace)) if judge else {}),
     }
 
