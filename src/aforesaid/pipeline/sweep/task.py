@@ -58,9 +58,15 @@ def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Si
 
 
 def has_run(path: Path, scenario: Experiment) -> bool:
-    """Whether a directory holds the trace of this very scenario; a broken trace is none."""
+    """Whether a directory holds the trace of this very scenario; a broken trace is none.
+
+    Nor is one that another version of an algorithm from outside has made.
+    """
+    entry = algorithm(scenario.algorithm)
     try:
-        return experiment_of(json.loads(open_trace(path).run.scenario)) == scenario
+        run = open_trace(path).run
+        same_version = not entry.version or run.code_version.endswith(f", {entry.name} {entry.version}")
+        return same_version and experiment_of(json.loads(run.scenario)) == scenario
     except (Misuse, ValueError):
         return False
 
