@@ -27,7 +27,7 @@ def test_a_run_of_another_version_is_not_kept(tmp_path: Path) -> None:
         assert has_run(ledger.root / f"run={one.run}", one.scenario)
         assert plan(grid(file), ledger).missing == ()
     with forgotten(tmp_path), ledger.open():
-        write(tmp_path, "own_version", **{'version="0.1"': 'version="0.2"'})
+        write(tmp_path, "own_version", **{'version="0.1"': 'version="0.2.1"'})
         assert not has_run(ledger.root / f"run={one.run}", grid(file).planned[0].scenario)
         with pytest.raises(Misuse, match="is not the run of this grid's scenario"):
             plan(grid(file), ledger)
