@@ -10,7 +10,8 @@ from typing import Any
 from aforesaid.core import MessageId
 from aforesaid.protocols.overlay.frames import Copy, Flood, Join, Lid
 from aforesaid.protocols.overlay.link_memory import LinkMemory
-from aforesaid.protocols.overlay.preventive import Flush, Ping, Pong, Preventive, Welcome
+from aforesaid.protocols.overlay.preventive import Preventive
+from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from mutants.overlay import AnyPong, BypassAlways, ForAnyIncarnation, LooksEverywhere
 from support.harness import Recorder, judged, scenario
 

@@ -34,7 +34,7 @@ def main() -> None:
     from aforesaid.core import Misuse
 
     try:
-        app()
+        app(prog_name="aforesaid")
     except Misuse as error:
         _fail(str(error), EXIT_MISUSE)
     except BrokenPipeError:

@@ -53,6 +53,7 @@ _SENTENCES = {
     "not arrived": "{message} has not arrived; the last of {peer} delivered here is {number}.",
     "missing on channel": "{message} arrived, but {cause}, said to {holder} before it, has not.",
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
+    "untold": "why {message} waits, if it does, its algorithm cannot tell.",
     "outside": "{peer} has not been let into the group yet; what it says waits here.",
 }
 """By kind, how it is said."""

@@ -12,9 +12,8 @@ in the first case, so that an application may wait for room to send before it ta
 import asyncio
 import random
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any
 
 from aforesaid.core import (
@@ -41,6 +40,7 @@ from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.outbox import Outbox
 from aforesaid.node.recording.segments import Recorder
+from aforesaid.node.senders import Senders
 from aforesaid.node.timers import Timers
 from aforesaid.transport import Address
 
@@ -92,8 +92,7 @@ class Host:
         self._flushing = False
         self._unflushed = 0
         """Bytes of payload that were said since the last flush."""
-        self._senders: deque[asyncio.Event] = deque()
-        """Whoever waits for room, each with the event that it may be its turn."""
+        self._senders = Senders(self.flight.room, self.check)
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
         self._chance = random.Random()
@@ -122,7 +121,7 @@ class Host:
     async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
         """Say it once there is room; cancelled before that, nothing was said."""
         while True:
-            await self._wait_for_room()
+            await self._senders.wait()
             try:
                 return self._say(targets, payload)
             except Busy:
@@ -188,8 +187,7 @@ class Host:
         self._timers.clear()
         self._backlog.clear()
         self.flight.close(error)
-        for turn in self._senders:
-            turn.set()
+        self._senders.end()
 
     def check(self) -> None:
         if self.error is not None:
@@ -233,7 +231,7 @@ class Host:
         finally:
             self._flushing = False
         if self._senders:
-            self._wake_senders()
+            self._senders.wake()
 
     # -------------------------------------------------------------------------------- for the carrier
 
@@ -302,7 +300,7 @@ class Host:
         self.isolation.set()
 
     def has_room(self) -> None:
-        self._wake_senders()
+        self._senders.wake()
 
     def failed(self, error: Exception) -> None:
         self.fail(error)
@@ -395,28 +393,6 @@ class Host:
             self.end_turn()
         except Exception as error:
             self.fail(error)
-
-    async def _wait_for_room(self) -> None:
-        """Returns when it is this sender's turn and there is room; nobody who came later goes first."""
-        self.check()
-        if not self._senders and self.flight.room() > 0:
-            return
-        turn = asyncio.Event()
-        self._senders.append(turn)
-        try:
-            while self.flight.room() <= 0 or self._senders[0] is not turn:
-                turn.clear()
-                await turn.wait()
-                self.check()
-        finally:
-            self._senders.remove(turn)
-            # There may be more room than for this one, or this one was cancelled.
-            if self._senders:
-                self._senders[0].set()
-
-    def _wake_senders(self) -> None:
-        for turn in islice(self._senders, max(0, self.flight.room())):
-            turn.set()
 
     def _towards_links(self) -> int:
         """Bytes that may wait towards one peer."""

@@ -124,13 +124,11 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         return not isinstance(self.above, Joining) or self.above.inside
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
-        above = self.above.reasons(message_id) if isinstance(self.above, Explaining) else ()
         lacking = [peer for peer, frames in self.unacked.items() if frames]
-        return (
-            above
-            or tuple(Reason("frames unacked", message_id, peer) for peer in lacking)
-            or (Reason("received", message_id),)
-        )
+        unacked = tuple(Reason("frames unacked", message_id, peer) for peer in lacking)
+        if not isinstance(self.above, Explaining):
+            return (Reason("untold", message_id), *unacked)
+        return self.above.reasons(message_id) or unacked or (Reason("received", message_id),)
 
     def sent(self) -> Mapping[Process, int]:
         return self.numbers

@@ -30,9 +30,9 @@ processes end strongly connected.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, frame
+from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
 from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.overlay.circulant import founding_links
@@ -49,43 +49,8 @@ from aforesaid.protocols.overlay.frames import (
     Said,
 )
 from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from aforesaid.structures import Received
-
-
-@frame(control=True, droppable=True, introduces=True, link="link")
-class Ping(NamedTuple):
-    """From the opener of a link to its other end, over safe links."""
-
-    link: Lid
-    opening: Lid
-    path: tuple[Process, ...]
-    """Whom it has still to pass after the process it arrives at."""
-
-
-@frame(control=True, droppable=True, introduces=True, concerns="opening")
-class Pong(NamedTuple):
-    """What the opener had delivered before the ping is delivered, in this incarnation."""
-
-    opening: Lid
-    incarnation: int
-
-
-@frame(introduces=True, link="link")
-class Flush(NamedTuple):
-    """The first frame of a new link: what its sender delivered since the ping."""
-
-    link: Lid
-    incarnation: int | None
-    """The receiver's, as the pong told it; None: the sender has delivered nothing yet, anyone may begin."""
-    messages: tuple[tuple[MessageId, Any], ...]
-
-
-@frame(control=True, droppable=True, introduces=True, link="link")
-class Welcome(NamedTuple):
-    """The contact's answer, and its first frame on that link: what the newcomer is not owed."""
-
-    link: Lid
-    received: Any
 
 
 class Opening:

@@ -11,7 +11,8 @@ import pytest
 from aforesaid.core import MessageId, Misuse, freeze
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.protocols.overlay.frames import Agree, Close, Copy, Fin, Flood, Join, Keep, Lid, Reset
-from aforesaid.protocols.overlay.preventive import Flush, Ping, Pong, Preventive, Welcome
+from aforesaid.protocols.overlay.preventive import Preventive
+from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from support.harness import Recorder
 
 GROUP = ("a", "b", "c", "d")
