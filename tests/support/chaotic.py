@@ -132,6 +132,19 @@ class Linked(Chaotic):
 
     linked = True
 
+    def begin(self, now: int, out: Any) -> None:
+        """Nobody asks for it in a scope; nor for the next three."""
+
+    def join(self, contact: str, now: int, out: Any) -> None: ...
+
+    def leave(self, now: int, out: Any) -> None: ...
+
+    def settle(self, now: int, out: Any) -> None: ...
+
+    @property
+    def inside(self) -> bool:
+        return True
+
     def open(self, peer: str, route: Any, now: int, out: Any) -> None:
         self.peer_down(peer, now, out)
 
