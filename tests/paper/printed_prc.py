@@ -173,6 +173,19 @@ class PrintedPRC:
 
     def settle(self, now: int, out: Effects) -> None: ...
 
+    def begin(self, now: int, out: Effects) -> None: ...
+
+    def link_down(self, lid: Any, now: int, out: Effects) -> None:
+        """The paper's connections are not lost; nor does it say how a process joins or leaves."""
+
+    def join(self, contact: Process, now: int, out: Effects) -> None: ...
+
+    def leave(self, now: int, out: Effects) -> None: ...
+
+    @property
+    def inside(self) -> bool:
+        return True
+
     def gauges(self) -> Mapping[str, int]:
         expected = sum(len(link) for link in self.expected.values())
         buffered = sum(len(buffer) for buffer in self.buffers.values())
