@@ -182,10 +182,6 @@ class PrintedPRC:
 
     def leave(self, now: int, out: Effects) -> None: ...
 
-    @property
-    def inside(self) -> bool:
-        return True
-
     def gauges(self) -> Mapping[str, int]:
         expected = sum(len(link) for link in self.expected.values())
         buffered = sum(len(buffer) for buffer in self.buffers.values())
