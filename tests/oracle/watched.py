@@ -4,7 +4,7 @@ It raises what the mind finds. To the explorer whatever a protocol raises is a f
 has earliest time judged in every schedule; the order of deliveries the explorer judges itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,13 @@ class Watched:
     def expire(self, timer: Any, now: int, out: Any) -> None:
         self.machine.expire(timer, now, Overheard(self.mind, out))
         self._over()
+
+    def peer_up(self, peer: str, now: int, out: Any) -> None:
+        self.machine.peer_up(peer, now, Overheard(self.mind, out))
+
+    def gauges(self) -> Mapping[str, int]:
+        gauges: Mapping[str, int] = self.machine.gauges()
+        return gauges
 
     def peer_down(self, peer: str, now: int, out: Any) -> None:
         self.mind.evicted(peer)

@@ -17,6 +17,7 @@ a capability (`core.capabilities`).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from aforesaid.core.errors import Misuse
 from aforesaid.core.fields import Payload, Process
 from aforesaid.core.frames import Message
 from aforesaid.core.identity import MessageId, Nanoseconds
@@ -102,6 +103,10 @@ def saying(machine: Speaker) -> Say:
     """How something is said through a machine; a broadcast is for everyone, whoever is named."""
     if isinstance(machine, CausalDelivery):
         return machine.send
+    if not hasattr(machine, "broadcast"):
+        wanted = ("send or broadcast", "receive", "expire", "peer_up", "peer_down", "gauges")
+        lacking = ", ".join(name for name in wanted if not hasattr(machine, name.partition(" ")[0]))
+        raise Misuse(f"{type(machine).__name__} is no protocol: it lacks {lacking}")
     broadcast = machine.broadcast
     return lambda _, payload, now, out: broadcast(payload, now, out)
 
