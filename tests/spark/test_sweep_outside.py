@@ -96,8 +96,7 @@ def test_it_is_swept_here(
     assert (code, json.loads(out)["kept_from_before"]) == (0, 8)
 
 
-@pytest.mark.parametrize("kind", ["file", "package"])
-@pytest.mark.parametrize("place", ["cluster", "connect"])
+@pytest.mark.parametrize(("place", "kind"), [("cluster", "package"), ("connect", "file")])
 def test_executors_that_have_never_seen_it_run_it(
     place: str, kind: str, own: Path, request: pytest.FixtureRequest
 ) -> None:

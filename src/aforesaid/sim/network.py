@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from aforesaid.core import Nanoseconds, Process, declaration_of
-from aforesaid.core.frames import Declaration
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.delays import sampler
 from aforesaid.sim.parts import Network as NetworkModel
@@ -61,8 +60,8 @@ class Network:
         self._fifo = model.fifo
         self._latest: dict[Channel, Nanoseconds] = {}
         """Per channel, the latest arrival so far."""
-        self._declared: dict[type, Declaration] = {}
-        """What the kinds of frames seen so far declare."""
+        self._declared: dict[type, tuple[bool, bool, int]] = {}
+        """By kind of frames: whether they are control messages, are droppable, where they name their link."""
         self._disconnected: set[Any] = set()
         """Link instances whose connection was lost."""
         self._partitions: list[Partition] = []
@@ -72,14 +71,11 @@ class Network:
         """Hand a message to the link towards each target."""
         counters = self._counters
         loss = self._loss
-        kind = type(message)
-        declared = self._declared.get(kind)
-        if declared is None:
-            declared = self._declared[kind] = declaration_of(kind)
-        link = message[declared.link_at] if declared.link_at >= 0 else None
-        if declared.control:
-            self._count(declared.title(message), len(targets))
-        if declared.droppable:
+        control, droppable, link_at = self._declared.get(type(message)) or self._learn(type(message))
+        link = message[link_at] if link_at >= 0 else None
+        if control:
+            self._count(declaration_of(type(message)).title(message), len(targets))
+        if droppable:
             loss = 1.0 - (1.0 - loss) * (1.0 - self._control_loss)
         if link in self._disconnected:
             counters.sent += len(targets)
@@ -137,6 +133,11 @@ class Network:
         self._loss = self._control_loss = self._duplication = 0.0
         for partition in list(self._partitions):
             self.mend(partition, now)
+
+    def _learn(self, kind: type) -> tuple[bool, bool, int]:
+        declared = declaration_of(kind)
+        self._declared[kind] = declared.control, declared.droppable, declared.link_at
+        return self._declared[kind]
 
     def _count(self, name: str, copies: int) -> None:
         kinds = self._counters.control_kinds
