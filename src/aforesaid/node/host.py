@@ -86,6 +86,8 @@ class Host:
         self._timers = Timers(self._expired)
         self._outbox = Outbox()
         self._backlog = backlog_of(self.entry, config)
+        self._declared: dict[type, tuple[int, bool]] = {}
+        """By kind of frames: where they tell who is gone, and whether they may be kept back."""
         self._feeding = False
         self._paused = False
         self._flush_due = False
@@ -111,7 +113,7 @@ class Host:
 
     def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room; else None."""
-        if self._senders or self.flight.room() <= 0 or self.error is not None:
+        if self._senders.waiting or self.flight.room() <= 0 or self.error is not None:
             return None
         try:
             return self._say(targets, payload)
@@ -230,7 +232,7 @@ class Host:
                     break
         finally:
             self._flushing = False
-        if self._senders:
+        if self._senders.waiting:
             self._senders.wake()
 
     # -------------------------------------------------------------------------------- for the carrier
@@ -238,16 +240,16 @@ class Host:
     def received(self, source: Process, messages: Sequence[Message]) -> None:
         if self.error is not None or source in self.gone:
             return
-        now = self.now()
+        now, declared = self.now(), self._declared
         for message in messages:
-            declared = declaration_of(type(message))
-            if declared.gone_at >= 0:
+            gone_at, deferrable = declared.get(type(message)) or self._learn(type(message))
+            if gone_at >= 0:
                 # Even if the message itself has to wait: those who wait for the evicted must not.
-                for peer in message[declared.gone_at]:
+                for peer in message[gone_at]:
                     if peer != self.config.name:
                         self.evict(peer, "told")
             # Nor may it overtake what waits already: the protocol keeps only so much of what comes early.
-            if declared.deferrable and (self.inbox.full or self._backlog.frames):
+            if deferrable and (self.inbox.full or self._backlog.frames):
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
             else:
@@ -360,6 +362,11 @@ class Host:
             self._flush_due = True
             self._loop.call_soon(self._flush_if_due)
         return receipt
+
+    def _learn(self, kind: type) -> tuple[int, bool]:
+        declared = declaration_of(kind)
+        self._declared[kind] = declared.gone_at, declared.deferrable
+        return self._declared[kind]
 
     def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:
         if self._linking is not None:

@@ -12,36 +12,33 @@ class Senders:
     def __init__(self, room: Callable[[], int], check: Callable[[], None]) -> None:
         self._room = room
         self._check = check
-        self._turns: deque[asyncio.Event] = deque()
+        self.waiting: deque[asyncio.Event] = deque()
         """Each with the event that it may be its turn."""
-
-    def __bool__(self) -> bool:
-        return bool(self._turns)
 
     async def wait(self) -> None:
         """Returns when it is this sender's turn and there is room; nobody who came later goes first."""
         self._check()
-        if not self._turns and self._room() > 0:
+        if not self.waiting and self._room() > 0:
             return
         turn = asyncio.Event()
-        self._turns.append(turn)
+        self.waiting.append(turn)
         try:
-            while self._room() <= 0 or self._turns[0] is not turn:
+            while self._room() <= 0 or self.waiting[0] is not turn:
                 turn.clear()
                 await turn.wait()
                 self._check()
         finally:
-            self._turns.remove(turn)
+            self.waiting.remove(turn)
             # There may be more room than for this one, or this one was cancelled.
-            if self._turns:
-                self._turns[0].set()
+            if self.waiting:
+                self.waiting[0].set()
 
     def wake(self) -> None:
         """There may be room."""
-        for turn in islice(self._turns, max(0, self._room())):
+        for turn in islice(self.waiting, max(0, self._room())):
             turn.set()
 
     def end(self) -> None:
         """There will be none: all are to hear it."""
-        for turn in self._turns:
+        for turn in self.waiting:
             turn.set()
