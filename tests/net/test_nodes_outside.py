@@ -70,3 +70,9 @@ def test_a_path_in_a_configuration_is_relative_to_it(reference: str, tmp_path: P
     file.write_text('name = "alice"\nalgorithm = "nowhere.py:ENTRY"\n')
     with pytest.raises(Misuse, match=r"alice\.toml: algorithm: .*nowhere\.py:ENTRY: there is no file"):
         Config.from_file(file)
+
+
+def test_a_frame_without_a_wire_format_is_told_before_the_node_starts(tmp_path: Path) -> None:
+    file = write(tmp_path, "own_vague", **{"Annotated[tuple[MessageId, ...], SOME_MEMBERS]": "object"})
+    with forgotten(tmp_path), pytest.raises(Misuse, match=r"^algorithm: own_vague: .*Said\.causes: no wire"):
+        Config.of({"name": "alice", "algorithm": f"{file}:ENTRY", "peers": {"bob": "127.0.0.1:7402"}})

@@ -14,6 +14,7 @@ from aforesaid.protocols.algorithm import FIXED_GROUP
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
+from aforesaid.wire import shapes_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
@@ -168,6 +169,10 @@ class Config(Part, frozen=True):
         if not entry.deployable:
             raise Misuse(f"algorithm: {entry.name} runs in the simulator only; nodes run: {able}")
         entry.validate(self.options)
+        try:
+            shapes_of(entry, self.group)
+        except Misuse as error:
+            raise Misuse(f"algorithm: {entry.name}: {error}") from error
         # Perfect links make a lossy transport reliable, but restore no order: that takes a stream.
         if entry.linked and self.transport != "tcp":
             raise Misuse(

@@ -67,8 +67,8 @@ class _Reader:
         for field in named._fields:
             try:
                 fields.append(self._part(hints[field], bodies))
-            except TypeError as error:
-                raise TypeError(f"{named.__name__}.{field}: {error}") from None
+            except Misuse as error:
+                raise Misuse(f"{named.__name__}.{field}: {error}") from None
         return Shape(named, tuple(fields), declaration_of(named).holds)
 
     def _part(self, hint: Any, bodies: Mapping[Any, Any]) -> Any:
@@ -138,4 +138,4 @@ def _parameters(kind: Any) -> tuple[Any, ...]:
 
 
 def _unknown(hint: Any) -> Any:
-    raise TypeError(f"no wire format follows from {hint}; see aforesaid.core.fields for what a field may be")
+    raise Misuse(f"no wire format follows from {hint}; see aforesaid.core.fields for what a field may be")

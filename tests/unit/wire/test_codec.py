@@ -59,7 +59,7 @@ def test_a_frame_with_a_field_of_which_nothing_is_said_has_no_format() -> None:
         more: Any
 
     grown = replace(CATALOG["waiting"], frames=(Grown,))
-    with pytest.raises(TypeError, match=r"Grown.more: no wire format follows from typing.Any"):
+    with pytest.raises(Misuse, match=r"Grown.more: no wire format follows from typing.Any"):
         shapes_of(grown, GROUP)
 
 
