@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from aforesaid.check import Report, check
-from aforesaid.pipeline.audit import Audit, AuditOptions, audit, summary
+from aforesaid.pipeline.auditing import Audit, AuditOptions, audit, summary
 from aforesaid.pipeline.session import SparkOptions, jvm_memory_bytes, spark_session
 from aforesaid.trace.parquet import open_trace
 

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from aforesaid.pipeline.audit import AuditOptions, audit
+from aforesaid.pipeline.auditing import AuditOptions, audit
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.trace import Lists, Messages, Run, Samples
 from aforesaid.trace.parquet import ParquetSink

@@ -16,7 +16,7 @@ from time import perf_counter
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from aforesaid.pipeline.metrics import compute, find_sources
+from aforesaid.pipeline.measuring import compute, find_sources
 from aforesaid.pipeline.session import SparkOptions, spark_session
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.pipeline.sweep import Ledger, conclude, execute, plan
+from aforesaid.pipeline.sweeping import Ledger, conclude, execute, plan
 from aforesaid.sim.grid import grid_of
 
 BAR = 1.7

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.check import Report, check
-from aforesaid.pipeline.audit import AuditOptions, Outcome, audit
+from aforesaid.pipeline.auditing import AuditOptions, Outcome, audit
 from aforesaid.trace.parquet import find_runs, open_trace
 from support.commands import command
 from support.injected import Injected, injected, write

@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.cli import main
-from aforesaid.pipeline.metrics import TABLES
-from aforesaid.pipeline.sweep.task import simulate_to
+from aforesaid.pipeline.measuring import TABLES
+from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim.grid import grid_of
 from aforesaid.trace.parquet import find_runs, open_trace
 

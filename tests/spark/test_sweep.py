@@ -240,8 +240,8 @@ def test_a_worker_that_dies_stops_nothing_and_its_scenario_is_told(tmp_path: Pat
 import os, sys
 from pathlib import Path
 from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.pipeline.sweep import Ledger, conclude, execute, plan, retrying
-from aforesaid.pipeline.sweep.task import simulate_to
+from aforesaid.pipeline.sweeping import Ledger, conclude, execute, plan, retrying
+from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim.grid import grid_of
 
 def deadly(scenario, root, run, replace):

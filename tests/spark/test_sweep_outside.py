@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 # What the driver alone has: once the module is loaded, its file is gone from every disk.
-from aforesaid.pipeline.sweep import driver
+from aforesaid.pipeline.sweeping import driver
 shipped = driver.shipped
 sources = [Path(path) for path in sys.argv[1].split(":")]
 

@@ -11,8 +11,8 @@ from aforesaid.check import PROPERTIES
 from aforesaid.cli import EXIT_OF_VALUE, show, worst
 from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit import Audit, AuditOptions, Outcome, audit, summary, write_results
-from aforesaid.pipeline.audit.layout import find_layout
+from aforesaid.pipeline.auditing import Audit, AuditOptions, Outcome, audit, summary, write_results
+from aforesaid.pipeline.auditing.layout import find_layout
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.trace.parquet.atomic import already, hidden_directory, put_in_place

@@ -11,7 +11,7 @@ from rich.text import Text
 from aforesaid.cli import EXIT_KEPT, show
 from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible
-from aforesaid.pipeline.metrics import TABLES, compute, find_sources
+from aforesaid.pipeline.measuring import TABLES, compute, find_sources
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.pipeline.tables import write_table
 

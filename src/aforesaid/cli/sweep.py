@@ -7,7 +7,7 @@ from typing import Any
 
 from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
 from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.pipeline.sweep import Ledger, Plan, Row, Tally, conclude, execute, plan, retrying
+from aforesaid.pipeline.sweeping import Ledger, Plan, Row, Tally, conclude, execute, plan, retrying
 from aforesaid.sim.grid import cost, read_grid
 
 SHOWN_MAX = 5

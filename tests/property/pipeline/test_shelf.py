@@ -14,7 +14,7 @@ from aforesaid.check import Report, blocks, check
 from aforesaid.check.judge import first_reading, judge, properties_of
 from aforesaid.check.reading import Reading, SliceFindings
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.shelf import Shelf
+from aforesaid.pipeline.auditing.shelf import Shelf
 from aforesaid.trace import Lists, MemoryTrace, Messages
 from aforesaid.trace.parquet import ParquetSink, ParquetTrace, open_trace
 from support.injected import injected, write

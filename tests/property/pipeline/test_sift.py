@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from aforesaid.check import check
-from aforesaid.pipeline.audit.driver import fair
-from aforesaid.pipeline.audit.rebuild import Group, Relaid, complete, note, sift_group
+from aforesaid.pipeline.auditing.driver import fair
+from aforesaid.pipeline.auditing.rebuild import Group, Relaid, complete, note, sift_group
 from aforesaid.trace import MemoryTrace
 from aforesaid.trace.parquet import open_trace
 from aforesaid.trace.parquet.columns import messages_table, rows_table

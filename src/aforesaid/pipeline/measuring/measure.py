@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.pipeline.metrics.optimum import Optimum, optimum, scenario_of
+from aforesaid.pipeline.measuring.optimum import Optimum, optimum, scenario_of
 from aforesaid.sim import Paper, Scenario
 from aforesaid.trace.model import NEVER_SENT, Int64s, Messages, Samples
 from aforesaid.trace.parquet import ParquetTrace, open_trace

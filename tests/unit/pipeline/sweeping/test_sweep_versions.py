@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.sweep.driver import plan
-from aforesaid.pipeline.sweep.ledger import Ledger
-from aforesaid.pipeline.sweep.task import has_run, run_one
+from aforesaid.pipeline.sweeping.driver import plan
+from aforesaid.pipeline.sweeping.ledger import Ledger
+from aforesaid.pipeline.sweeping.task import has_run, run_one
 from aforesaid.protocols import outside
 from aforesaid.sim.grid import Grid, grid_of
 from support.own_algorithm import forgotten, write

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions
-from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row, Tally
-from aforesaid.pipeline.sweep.shipping import shipped
-from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, Simulator, has_run, run_one, simulate_to
+from aforesaid.pipeline.sweeping.ledger import DONE, FAILED, Ledger, Row, Tally
+from aforesaid.pipeline.sweeping.shipping import shipped
+from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, Simulator, has_run, run_one, simulate_to
 from aforesaid.pipeline.tables import table_of, write_table
 from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.protocols.outside import arrived

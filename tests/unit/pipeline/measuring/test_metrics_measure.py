@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aforesaid.pipeline.metrics.driver import _runs, find_sources
-from aforesaid.pipeline.metrics.measure import BINS_PER_OCTAVE, ZERO_BIN, Piece, bin_of, measure
-from aforesaid.pipeline.metrics.optimum import optimum, quality
-from aforesaid.pipeline.metrics.settings import settings
-from aforesaid.pipeline.sweep.task import simulate_to
+from aforesaid.pipeline.measuring.driver import _runs, find_sources
+from aforesaid.pipeline.measuring.measure import BINS_PER_OCTAVE, ZERO_BIN, Piece, bin_of, measure
+from aforesaid.pipeline.measuring.optimum import optimum, quality
+from aforesaid.pipeline.measuring.settings import settings
+from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Paper, Scenario, simulate
 from aforesaid.trace import MemoryTrace
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.rebuild import Group, Relaid, complete, note, sift_group
+from aforesaid.pipeline.auditing.rebuild import Group, Relaid, complete, note, sift_group
 from aforesaid.trace.parquet import ROW_GROUP_ROWS
 from aforesaid.trace.parquet.columns import processes_of, run_of
 from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, SCHEMAS

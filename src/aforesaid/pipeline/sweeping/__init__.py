@@ -4,7 +4,7 @@
 what came of it all. What a task does (`task`) and how a directory remembers (`ledger`) know nothing of Spark.
 """
 
-from aforesaid.pipeline.sweep.driver import Plan, conclude, execute, plan, retrying
-from aforesaid.pipeline.sweep.ledger import Ledger, Row, Tally
+from aforesaid.pipeline.sweeping.driver import Plan, conclude, execute, plan, retrying
+from aforesaid.pipeline.sweeping.ledger import Ledger, Row, Tally
 
 __all__ = ["Ledger", "Plan", "Row", "Tally", "conclude", "execute", "plan", "retrying"]

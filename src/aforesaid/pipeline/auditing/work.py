@@ -9,7 +9,7 @@ from pathlib import Path
 from aforesaid.check import Report, check
 from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.shelf import Shelf
+from aforesaid.pipeline.auditing.shelf import Shelf
 from aforesaid.pipeline.memory import peak_memory_bytes
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, Damaged

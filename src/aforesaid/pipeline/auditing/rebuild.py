@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from aforesaid.pipeline.audit.sift import sift_deliveries, sift_messages, sift_stabilities, with_lost
+from aforesaid.pipeline.auditing.sift import sift_deliveries, sift_messages, sift_stabilities, with_lost
 from aforesaid.trace.model import Int64s, Processes, Run, Samples
 from aforesaid.trace.parquet.columns import processes_table, run_table, samples_table
 from aforesaid.trace.parquet.schema import EVENTS, SCHEMAS, storage

@@ -11,8 +11,8 @@ import pytest
 from aforesaid.cli import EXIT_UNKNOWN, main
 from aforesaid.core import Misuse
 from aforesaid.pipeline.session import SparkOptions
-from aforesaid.pipeline.sweep import Ledger, plan, retrying
-from aforesaid.pipeline.sweep.task import ATTEMPTS_MAX, run_one, simulate_to
+from aforesaid.pipeline.sweeping import Ledger, plan, retrying
+from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one, simulate_to
 from aforesaid.sim import Scenario, run_into, simulate
 from aforesaid.sim.grid import Grid, grid_of
 from aforesaid.trace import MemorySink

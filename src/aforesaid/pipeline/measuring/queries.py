@@ -3,7 +3,7 @@
 `counted` is COUNTED, `by_run` the percentiles of each run, `measures` is what MEASURES gave.
 """
 
-from aforesaid.pipeline.metrics.measure import BINS_PER_OCTAVE
+from aforesaid.pipeline.measuring.measure import BINS_PER_OCTAVE
 
 COUNTED = """
 SELECT run, algorithm, processes, setting, metric AS measure, slot AS bin,

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from aforesaid.check import Report, check
 from aforesaid.core import Misuse
-from aforesaid.pipeline.sweep.ledger import DONE, FAILED, Ledger, Row
+from aforesaid.pipeline.sweeping.ledger import DONE, FAILED, Ledger, Row
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.sim import Experiment, Paper, experiment_of, run_into
 from aforesaid.trace.parquet import ParquetSink, open_trace

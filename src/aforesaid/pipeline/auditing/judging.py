@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from aforesaid.check.judge import first_reading, judge, properties_of
 from aforesaid.check.reading import Reading, SliceFindings
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.shelf import Shelf
-from aforesaid.pipeline.audit.work import (
+from aforesaid.pipeline.auditing.shelf import Shelf
+from aforesaid.pipeline.auditing.work import (
     Outcome,
     Part,
     Seen,

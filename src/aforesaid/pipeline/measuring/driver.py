@@ -14,10 +14,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.metrics import queries
-from aforesaid.pipeline.metrics.measure import SCHEMA, Piece, measure
-from aforesaid.pipeline.metrics.optimum import quality, scenario_of
-from aforesaid.pipeline.metrics.settings import settings
+from aforesaid.pipeline.measuring import queries
+from aforesaid.pipeline.measuring.measure import SCHEMA, Piece, measure
+from aforesaid.pipeline.measuring.optimum import quality, scenario_of
+from aforesaid.pipeline.measuring.settings import settings
 from aforesaid.sim import Paper
 from aforesaid.trace.model import Run
 from aforesaid.trace.parquet import find_runs, open_trace

@@ -4,9 +4,9 @@
 all together, and `results` writes it down.
 """
 
-from aforesaid.pipeline.audit.driver import Audit, audit
-from aforesaid.pipeline.audit.judging import AuditOptions
-from aforesaid.pipeline.audit.results import summary, write_results
-from aforesaid.pipeline.audit.work import Outcome
+from aforesaid.pipeline.auditing.driver import Audit, audit
+from aforesaid.pipeline.auditing.judging import AuditOptions
+from aforesaid.pipeline.auditing.results import summary, write_results
+from aforesaid.pipeline.auditing.work import Outcome
 
 __all__ = ["Audit", "AuditOptions", "Outcome", "audit", "summary", "write_results"]

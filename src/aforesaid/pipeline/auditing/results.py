@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aforesaid.check.verdict import REQUIRED_BY_DEFAULT, required_names
-from aforesaid.pipeline.audit.driver import Audit
-from aforesaid.pipeline.audit.work import Outcome
+from aforesaid.pipeline.auditing.driver import Audit
+from aforesaid.pipeline.auditing.work import Outcome
 from aforesaid.pipeline.memory import peak_memory_bytes
 from aforesaid.trace.parquet.schema import EVENTS
 

@@ -16,11 +16,11 @@ from pyspark.sql import functions as sql
 
 from aforesaid.check import Report, Verdict
 from aforesaid.core import Misuse
-from aforesaid.pipeline.audit.judging import AuditOptions, judge_runs
-from aforesaid.pipeline.audit.layout import TABLES, Others, find_layout
-from aforesaid.pipeline.audit.rebuild import Relaid
-from aforesaid.pipeline.audit.relay import relay
-from aforesaid.pipeline.audit.work import Outcome, refused_whole, run_of
+from aforesaid.pipeline.auditing.judging import AuditOptions, judge_runs
+from aforesaid.pipeline.auditing.layout import TABLES, Others, find_layout
+from aforesaid.pipeline.auditing.rebuild import Relaid
+from aforesaid.pipeline.auditing.relay import relay
+from aforesaid.pipeline.auditing.work import Outcome, refused_whole, run_of
 from aforesaid.pipeline.progress import Tell
 from aforesaid.pipeline.session import jvm_memory_bytes
 from aforesaid.trace.parquet.table import open_table

@@ -1,0 +1,180 @@
+"""Places, and how to come by one."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal, Protocol, Self, cast
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as fs
+
+from aforesaid.core import Misuse
+from aforesaid.storage.schemes import LOCAL, file_system, plain_scheme
+
+
+class Unreachable(Misuse):
+    """A store that PyArrow has no file system for; Spark may have one."""
+
+
+class Place(Protocol):
+    """A file or directory, wherever it is: the part of `pathlib.Path` that every store can do."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent(self) -> Self: ...
+
+    def __truediv__(self, name: str, /) -> Self: ...
+
+    def exists(self) -> bool: ...
+
+    def is_dir(self) -> bool: ...
+
+    def is_file(self) -> bool: ...
+
+    def iterdir(self) -> Iterator[Self]:
+        """What is in a directory, in no order. A directory that is not there has nothing in it, or is an
+        OSError: ask `is_dir` first."""
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
+        """A file to read, which can be sought in."""
+
+    def read_bytes(self) -> bytes: ...
+
+    def read_text(self) -> str: ...
+
+    def write_bytes(self, data: bytes, /) -> int:
+        """All at once in a store; in a directory of this machine a reader may see a part of it."""
+
+    def write_text(self, data: str, /) -> int: ...
+
+    def unlink(self, missing_ok: bool = False) -> None: ...
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None: ...
+
+    def resolve(self) -> Self:
+        """The same place, whatever the working directory is."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A place in a store. It can be pickled, and then takes the store's credentials along."""
+
+    store: Any
+    path: str
+    """Within the store, the bucket first; without a slash at its end."""
+    root: str
+    """What comes before the path when the place is written down: `s3://`."""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "Remote":
+        return self._at(self.path.rpartition("/")[0])
+
+    def __truediv__(self, name: str, /) -> "Remote":
+        return self._at(f"{self.path}/{name}" if self.path else name)
+
+    def __str__(self) -> str:
+        return f"{self.root}{self.path}"
+
+    def exists(self) -> bool:
+        return bool(self._kind() != fs.FileType.NotFound)
+
+    def is_dir(self) -> bool:
+        return bool(self._kind() == fs.FileType.Directory)
+
+    def is_file(self) -> bool:
+        return bool(self._kind() == fs.FileType.File)
+
+    def iterdir(self) -> Iterator["Remote"]:
+        for found in self.store.get_file_info(fs.FileSelector(self.path, allow_not_found=True)):
+            yield self._at(found.path)
+
+    def open(self, mode: Literal["rb"] = "rb", /) -> IO[bytes]:
+        return cast(IO[bytes], self.store.open_input_file(self.path))
+
+    def read_bytes(self) -> bytes:
+        with self.open() as file:
+            return file.read()
+
+    def read_text(self) -> str:
+        return self.read_bytes().decode()
+
+    def write_bytes(self, data: bytes, /) -> int:
+        with self.store.open_output_stream(self.path) as file:
+            return int(file.write(data))
+
+    def write_text(self, data: str, /) -> int:
+        return self.write_bytes(data.encode())
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        try:
+            self.store.delete_file(self.path)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Stores have no directories, or make them as files come."""
+
+    def resolve(self) -> "Remote":
+        return self
+
+    def _at(self, path: str) -> "Remote":
+        return Remote(self.store, path, self.root)
+
+    def _kind(self) -> Any:
+        return self.store.get_file_info(self.path).type
+
+
+def place(text: str | os.PathLike[str] | Place, settings: Mapping[str, str] | None = None) -> Place:
+    """The place that a path or URI names. `settings` are Hadoop's, as in `fs.s3a.endpoint`."""
+    if not isinstance(text, str | os.PathLike):
+        return text
+    written = os.fspath(text)
+    scheme = plain_scheme(written)
+    if scheme == LOCAL:
+        return Path(_local(written))
+    found = file_system(scheme, written, settings or {})
+    if found is None:
+        raise Unreachable(f"{written}: aforesaid cannot read {scheme}:// by itself")
+    store, path, root = found
+    return Remote(store, path.rstrip("/"), root)
+
+
+def _local(written: str) -> str:
+    """The path of a file URI, or a path as it is."""
+    if not written.startswith("file:"):
+        return written
+    parts = urlsplit(written)
+    if parts.netloc not in ("", "localhost"):
+        raise Misuse(f"{written} names the machine {parts.netloc}; write file:///path for a file of this one")
+    return unquote(parts.path)
+
+
+def remove_tree(there: Place) -> None:
+    """A directory and all that is in it; nothing if it is not there."""
+    if isinstance(there, Remote):
+        if there.is_dir():
+            there.store.delete_dir(there.path)
+    else:
+        shutil.rmtree(cast(Path, there), ignore_errors=True)
+
+
+def total_size(there: Place) -> int:
+    """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
+    if isinstance(there, Remote):
+        info = there.store.get_file_info(there.path)
+        if info.type == fs.FileType.File:
+            return int(info.size)
+        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+        return sum(found.size or 0 for found in below)
+    path = cast(Path, there)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
