@@ -3,10 +3,10 @@
 import pickle
 
 import pytest
-from support.s3 import Bucket
 
 from aforesaid.core import Misuse
 from aforesaid.storage import Place, place, remove_tree, total_size
+from support.s3 import Bucket
 
 
 @pytest.fixture(params=["a directory", "a bucket"])
