@@ -1,15 +1,10 @@
 """One Spark session for all tests of a worker, and real clusters on loopback for those that ask."""
 
 import gc
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
@@ -17,8 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.pipeline.session import SparkOptions, spark_session
-
-START_SECONDS_MAX = 60.0
+from support.servers import (
+    DEPLOY,
+    Cluster,
+    accepts,
+    free_port,
+    seen_by_the_driver_alone,
+    server,
+    wait_for,
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,27 +62,24 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A standalone cluster, a master and two workers of one core each; its address."""
-    directory = tmp_path_factory.mktemp("cluster")
-    port = _free_port()
-    master = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    with _server(directory, "master", f"{deploy}.master.Master", "--port", str(port)) as said:
-        _wait_for(lambda: "started at" in said() or "New state: ALIVE" in said(), said)
-        worker = (f"{deploy}.worker.Worker", "--cores", "1", "--memory", "1g")
-        with (
-            _server(directory, "worker-1", *worker, "--work-dir", str(directory / "one"), master),
-            _server(directory, "worker-2", *worker, "--work-dir", str(directory / "two"), master),
-        ):
-            _wait_for(lambda: said().count("Registering worker") == 2, said)
-            yield master
+    """A standalone cluster on this machine's disk; its address."""
+    with ExitStack() as stack:
+        yield Cluster(tmp_path_factory.mktemp("cluster"), stack).address
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A standalone cluster of machines that share no disk and have never seen our package."""
+    with ExitStack() as stack:
+        hidden = seen_by_the_driver_alone(tmp_path_factory.getbasetemp())
+        yield Cluster(tmp_path_factory.mktemp("machines"), stack, hidden)
 
 
 @pytest.fixture(scope="session")
 def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Iterator[str]:
     """A Spark Connect server; its address."""
     directory = tmp_path_factory.mktemp("connect")
-    port = _free_port()
+    port = free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -91,56 +90,8 @@ def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Itera
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }
     flags = [flag for name, value in settings.items() for flag in ("--conf", f"{name}={value}")]
-    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    command = ("org.apache.spark.deploy.SparkSubmit", "--class", server, "--master", "local[2]", *flags)
-    with _server(directory, "connect", *command, "spark-internal", listen=False, python=bare_python) as said:
-        _wait_for(lambda: _accepts(port), said)
+    main = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    command = (f"{DEPLOY}.SparkSubmit", "--class", main, "--master", "local[2]", *flags, "spark-internal")
+    with server(directory, "connect", *command, python=bare_python) as started:
+        wait_for(lambda: accepts(port), started)
         yield f"sc://127.0.0.1:{port}"
-
-
-@contextmanager
-def _server(
-    directory: Path, name: str, main: str, *arguments: str, listen: bool = True, python: str = sys.executable
-) -> Iterator[Callable[[], str]]:
-    """A Java server of Spark's for the length of a block; gives what reads its log."""
-    home = Path(pyspark.__file__).parent
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "640m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-        "PYSPARK_PYTHON": python,
-    }
-    log = directory / f"{name}.log"
-    listening = ["--host", "127.0.0.1", "--webui-port", "0"] if listen else []
-    command = [str(home / "bin" / "spark-class"), main, *listening, *arguments]
-    with log.open("wb") as output:
-        # In a process group of its own: its executors go with it, whatever happens.
-        process = subprocess.Popen(
-            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        yield lambda: log.read_text(errors="replace")
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _wait_for(ready: Callable[[], bool], said: Callable[[], str]) -> None:
-    end = time.monotonic() + START_SECONDS_MAX
-    while not ready():
-        if time.monotonic() > end:
-            raise TimeoutError(said())
-        time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _accepts(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

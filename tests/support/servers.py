@@ -1,0 +1,158 @@
+"""Spark's servers on loopback: standalone clusters, with or without a disk in common, and Spark Connect."""
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+import aforesaid
+
+START_SECONDS_MAX = 60.0
+DEPLOY = "org.apache.spark.deploy"
+WORKER = (f"{DEPLOY}.worker.Worker", "--cores", "1", "--memory", "1g")
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A JVM of Spark's. It leads a process group, which the executors that it starts belong to."""
+
+    pid: int
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def executors(self) -> list[int]:
+        """The JVMs that run tasks for it."""
+        return [int(process.name) for process in Path("/proc").glob("[0-9]*") if self._runs_in(process)]
+
+    def _runs_in(self, process: Path) -> bool:
+        try:
+            ours = os.getpgid(int(process.name)) == self.pid
+            return ours and EXECUTOR in (process / "cmdline").read_bytes()
+        except OSError:
+            return False  # It has just ended.
+
+
+class Cluster:
+    """A master on loopback and two workers of one core each; one more for each that is killed.
+
+    With `hidden` directories every worker is a machine of its own: in a mount namespace in which these are
+    empty, and where what it writes to them is its alone.
+    """
+
+    def __init__(self, directory: Path, stack: ExitStack, hidden: Sequence[Path] = ()) -> None:
+        self._directory, self._stack, self._hidden = directory, stack, hidden
+        port = free_port()
+        self.address = f"spark://127.0.0.1:{port}"
+        start = server(directory, "master", f"{DEPLOY}.master.Master", "--port", str(port), host="127.0.0.1")
+        self._master = stack.enter_context(start)
+        wait_for(lambda: "New state: ALIVE" in self._master.said(), self._master)
+        self.workers: list[Server] = []
+        for _ in range(2):
+            self.add_worker()
+        self.wait_for_workers()
+
+    def add_worker(self) -> None:
+        name = f"worker-{len(self.workers) + 1}"
+        # A host of its own, too: Spark looks on its own disk for what another executor of its host has made.
+        host = f"127.0.0.{len(self.workers) + 2}"
+        arguments = (*WORKER, "--work-dir", str(self._directory / name), self.address)
+        start = server(self._directory, name, *arguments, host=host, hidden=self._hidden)
+        self.workers.append(self._stack.enter_context(start))
+
+    def wait_for_workers(self) -> None:
+        """Until all that were started have found the master."""
+        wait_for(lambda: self._master.said().count("Registering worker") == len(self.workers), self._master)
+
+
+@contextmanager
+def server(
+    directory: Path,
+    name: str,
+    main: str,
+    *arguments: str,
+    host: str | None = None,
+    python: str = sys.executable,
+    hidden: Sequence[Path] = (),
+) -> Iterator[Server]:
+    """A Java server of Spark's for the length of a block."""
+    home = Path(pyspark.__file__).parent
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": host or "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "640m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "PYSPARK_PYTHON": python,
+    }
+    listening = ["--host", host, "--webui-port", "0"] if host else []
+    command = [str(home / "bin" / "spark-class"), main, *listening, *arguments]
+    if hidden:
+        temporary = str(hidden[0] / "own")
+        environment |= {"TMPDIR": temporary, "SPARK_LOCAL_DIRS": temporary}
+        command = _apart(hidden, f"mkdir {shlex.quote(temporary)}", command)
+    log = directory / f"{name}.log"
+    with log.open("wb") as output:
+        # In a process group of its own: its executors go with it, whatever happens.
+        process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        yield Server(process.pid, log)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def seen_by_the_driver_alone(temporary: Path) -> list[Path]:
+    """What machines apart must not see: the tests' directories, and our package."""
+    hidden = [temporary, Path(aforesaid.__file__).parent]
+    tried = subprocess.run(_apart(hidden, ":", ["true"]), capture_output=True, text=True, check=False)
+    if tried.returncode:
+        raise PermissionError(
+            "a machine apart needs a mount namespace of its own: run the tests as root, or let users have "
+            f"namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0): {tried.stderr.strip()}"
+        )
+    return hidden
+
+
+def _apart(hidden: Sequence[Path], first: str, command: Sequence[str]) -> list[str]:
+    """A command in a mount namespace of its own, where directories are empty."""
+    mounts = [f"mount -t tmpfs tmpfs {shlex.quote(str(directory))}" for directory in hidden]
+    # Whoever stands in a directory sees what was in it before.
+    script = "; ".join(["cd /", *mounts, first, 'exec "$@"'])
+    user = ["--map-root-user"] if os.geteuid() else []
+    return ["unshare", "--mount", *user, "sh", "-ec", script, "sh", *command]
+
+
+def wait_for(ready: Callable[[], bool], one: Server) -> None:
+    end = time.monotonic() + START_SECONDS_MAX
+    while not ready():
+        if time.monotonic() > end:
+            raise TimeoutError(one.said())
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
