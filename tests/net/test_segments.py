@@ -12,8 +12,9 @@ from aforesaid import Misuse
 from aforesaid.check import check
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.recording.ingest import ingest
-from aforesaid.node.recording.segments import Event, Origin, SegmentWriter, find_segments, read_segment
+from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.trace import MemorySink, MemoryTrace
+from aforesaid.wire.segments import Event, Origin, read_segment
 from net.net_stage import complaints, judged
 
 GROUP = ("a", "b", "c")
@@ -37,7 +38,7 @@ def written(root: Path, name: str, events: list[Event], bytes_max: int = 2**20, 
         writer.add(event)
         writer.write()
     writer.close()
-    return find_segments(root / name)
+    return sorted((root / name).glob("*.segment"))
 
 
 def met(*names: str) -> list[Event]:
@@ -273,7 +274,7 @@ def test_a_writer_that_failed_writes_no_more(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="cannot write"):
         writer.write()
     writer.close()
-    (path,) = find_segments(tmp_path)
+    (path,) = tmp_path.glob("*.segment")
     assert path.stat().st_size == 1024
     assert [event[1] for event in read_segment(path)[1]] == list(range(1, number))
 

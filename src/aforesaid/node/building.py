@@ -12,11 +12,12 @@ from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.config import Config
 from aforesaid.node.flight import Flight, FloodFlight, FrameFlight, UntoldFlight, WindowFlight
 from aforesaid.node.inbox import Backlog
-from aforesaid.node.recording.segments import Origin, SegmentWriter
+from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.wire import Codec, Inlet, Limits, Reassembly, cluster_id, shapes_of
 from aforesaid.wire.packet import Header
+from aforesaid.wire.segments import Origin
 
 FRAME_BYTES, FRAME_BYTES_PER_MEMBER = 1024, 80
 """What a frame may take besides one payload: names of members, or a counter for each."""

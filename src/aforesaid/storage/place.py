@@ -167,14 +167,20 @@ def remove_tree(there: Place) -> None:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
 
 
+def files_below(there: Place) -> Iterator[tuple[Place, int]]:
+    """Every file in a directory and below it with its size, by one listing; a file is the only one."""
+    if isinstance(there, Remote):
+        selected = fs.FileSelector(there.path, recursive=True, allow_not_found=True)
+        for found in there.store.get_file_info(selected) or [there.store.get_file_info(there.path)]:
+            if found.is_file:
+                yield there._at(found.path), int(found.size)
+    else:
+        path = cast(Path, there)
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            if file.is_file():
+                yield file, file.stat().st_size
+
+
 def total_size(there: Place) -> int:
     """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
-    if isinstance(there, Remote):
-        info = there.store.get_file_info(there.path)
-        if info.type == fs.FileType.File:
-            return int(info.size)
-        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
-        return sum(found.size or 0 for found in below)
-    path = cast(Path, there)
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return sum(size for _, size in files_below(there))

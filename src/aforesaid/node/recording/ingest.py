@@ -19,15 +19,15 @@ The run is `drained` if every node that was there to the end had nothing under w
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Process
-from aforesaid.node.recording.segments import Event, Origin, find_segments, read_segment, torn_bytes
 from aforesaid.protocols.catalog import algorithm
+from aforesaid.storage import Place, files_below
 from aforesaid.trace import Run, Sink, Tracer
+from aforesaid.wire.segments import SUFFIX, Event, Origin, read_segment, torn_bytes
 
 QUIET_BEFORE_END: Nanoseconds = SECOND
 """In a changing group: who closed after so long a silence of everyone was there to the end."""
@@ -49,7 +49,7 @@ class Log:
     """All segments of one incarnation, and what a first look at them told."""
 
     origin: Origin
-    paths: list[Path]
+    paths: list[Place]
     dense: int = 0
     """Which incarnation of its name it is, from 0: the trace counts them so."""
     index: int = -1
@@ -90,7 +90,7 @@ class Log:
 
 
 def ingest(
-    path: Path, sink: Sink, run: str, progress: Progress | None = None, warn: Warn | None = None
+    path: Place, sink: Sink, run: str, progress: Progress | None = None, warn: Warn | None = None
 ) -> Run:
     """Make one trace of all segments in a directory and below it; `warn` is told what is missing."""
     found = _logs(path, warn or _ignore)
@@ -120,6 +120,12 @@ def ingest(
     )
 
 
+def _segments(there: Place) -> list[Place]:
+    """The segments in a directory and below it, or the one file."""
+    found = (file for file, _ in files_below(there) if file.name.endswith(SUFFIX))
+    return sorted(found, key=lambda segment: (segment.name, str(segment)))
+
+
 def _linked(origin: Origin) -> bool:
     return algorithm(origin.algorithm).linked if origin.linked is None else origin.linked
 
@@ -131,11 +137,11 @@ def _promised(origin: Origin, crashes: bool) -> tuple[str, ...]:
     return less if crashes and less is not None else origin.promises
 
 
-def _logs(path: Path, warn: Warn) -> dict[Key, Log]:
+def _logs(path: Place, warn: Warn) -> dict[Key, Log]:
     """Of each incarnation, its segments in order."""
     found: dict[Key, Log] = {}
-    torn: set[Path] = set()
-    for segment in find_segments(path):
+    torn: set[Place] = set()
+    for segment in _segments(path):
         origin, _ = read_segment(segment)
         if unread := torn_bytes(segment):
             torn.add(segment)
