@@ -99,6 +99,12 @@ def jvm_memory_bytes(spark: SparkSession) -> int:
     return peak_memory_bytes(gateway.proc.pid) if classic and gateway is not None else 0
 
 
+def storage_settings(spark: SparkSession) -> dict[str, str]:
+    """Hadoop's settings of a session, by which it reaches stores: `fs.s3a.endpoint` and the like."""
+    prefix = "spark.hadoop."
+    return {k.removeprefix(prefix): v for k, v in spark.conf.getAll.items() if k.startswith(prefix)}
+
+
 def _running() -> SparkSession | None:
     """The session of this process, if it has one."""
     active = SparkContext._active_spark_context

@@ -1,0 +1,5 @@
+"""The format `aforesaid`: traces and segments as DataFrames."""
+
+from aforesaid.pipeline.source.source import register
+
+__all__ = ["register"]
