@@ -9,6 +9,7 @@ Use it as a context: the JVM is gone when the block is left, however it is left.
 a process that runs Spark already (a notebook, a test) that session is taken as it is, and left running.
 """
 
+import atexit
 import logging
 import os
 import re
@@ -22,6 +23,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
@@ -97,6 +99,11 @@ def jvm_memory_bytes(spark: SparkSession) -> int:
     gateway = SparkContext._gateway
     classic = gateway is not None and hasattr(spark, "_jsparkSession")
     return peak_memory_bytes(gateway.proc.pid) if classic and gateway is not None else 0
+
+
+def ship(spark: SparkSession) -> None:
+    """Our package to the executors of a session that someone else made, and that have not installed it."""
+    spark.addArtifacts(str(_lasting_archive()), pyfile=True)
 
 
 def storage_settings(spark: SparkSession) -> dict[str, str]:
@@ -249,6 +256,14 @@ def _prepared(spark: SparkSession, scratch: Path) -> SparkSession:
     spark.addArtifacts(str(_packed(scratch / "aforesaid.zip")), pyfile=True)
     spark.range(1).count()
     return spark
+
+
+@cache
+def _lasting_archive() -> Path:
+    """One for the life of this process: executors that start later fetch it, too."""
+    directory = Path(tempfile.mkdtemp(prefix="aforesaid-package-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return _packed(directory / "aforesaid.zip")
 
 
 def _packed(archive: Path) -> Path:
