@@ -167,20 +167,36 @@ def remove_tree(there: Place) -> None:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
 
 
-def files_below(there: Place) -> Iterator[tuple[Place, int]]:
-    """Every file in a directory and below it with its size, by one listing; a file is the only one."""
+def listing(there: Place) -> dict[str, bool]:
+    """What is in a directory, by name, and whether that is a directory, too. Nothing if it is not there.
+
+    In a store this is one request, however much there is, or one for each thousand.
+    """
     if isinstance(there, Remote):
-        selected = fs.FileSelector(there.path, recursive=True, allow_not_found=True)
-        for found in there.store.get_file_info(selected) or [there.store.get_file_info(there.path)]:
-            if found.is_file:
-                yield there._at(found.path), int(found.size)
-    else:
-        path = cast(Path, there)
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            if file.is_file():
-                yield file, file.stat().st_size
+        found = there.store.get_file_info(fs.FileSelector(there.path, allow_not_found=True))
+        return {one.base_name: one.type == fs.FileType.Directory for one in found}
+    try:
+        with os.scandir(cast(Path, there)) as entries:
+            return {entry.name: entry.is_dir() for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def files_below(there: Place) -> dict[str, int]:
+    """The files in a directory and below with their sizes, by their paths within it; by one listing."""
+    if isinstance(there, Remote):
+        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+        return {found.path[len(there.path) + 1 :]: int(found.size) for found in below if found.is_file}
+    root = cast(Path, there)
+    found = (file for file in root.rglob("*") if file.is_file())
+    return {file.relative_to(root).as_posix(): file.stat().st_size for file in found}
 
 
 def total_size(there: Place) -> int:
     """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
-    return sum(size for _, size in files_below(there))
+    if there.is_dir():
+        return sum(files_below(there).values())
+    if isinstance(there, Remote):
+        return int(there.store.get_file_info(there.path).size or 0)
+    path = cast(Path, there)
+    return path.stat().st_size if path.is_file() else 0

@@ -122,7 +122,9 @@ def ingest(
 
 def _segments(there: Place) -> list[Place]:
     """The segments in a directory and below it, or the one file."""
-    found = (file for file, _ in files_below(there) if file.name.endswith(SUFFIX))
+    if there.is_file():
+        return [there]
+    found = (there / path for path in files_below(there) if path.endswith(SUFFIX))
     return sorted(found, key=lambda segment: (segment.name, str(segment)))
 
 

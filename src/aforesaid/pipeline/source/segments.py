@@ -38,10 +38,10 @@ class SegmentEvents:
 
     def pieces(self, root: Place, bytes_max: int) -> Iterator[tuple[Place, int]]:
         """Whole segments: where a record begins is known by those before it."""
-        found = [(file, size) for file, size in files_below(root) if file.name.endswith(SUFFIX)]
+        found = {path: size for path, size in files_below(root).items() if path.endswith(SUFFIX)}
         if not found:
             raise Misuse(f"no trace segments in {root}")
-        yield from sorted(found, key=lambda segment: str(segment[0]))
+        yield from ((root / path, found[path]) for path in sorted(found))
 
     def tables(self, piece: Place) -> Iterator[Any]:
         origin, events = read_segment(piece)

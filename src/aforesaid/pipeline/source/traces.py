@@ -10,7 +10,7 @@ import pyarrow as pa
 from aforesaid.core import Misuse
 from aforesaid.storage import Place, files_below
 from aforesaid.trace.parquet import find_runs
-from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS
+from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS, reading
 from aforesaid.trace.parquet.table import open_table
 
 
@@ -26,7 +26,7 @@ class TraceTable:
     """A table over all runs; the run's name is its first column."""
 
     def __init__(self, table: str) -> None:
-        self._table = table
+        self._table, self._file = table, f"{table}.parquet"
         self.schema = pa.schema([pa.field("run", pa.string()), *SCHEMAS[table]])
 
     def pieces(self, root: Place, bytes_max: int) -> Iterator[tuple[Piece, int]]:
@@ -43,16 +43,18 @@ class TraceTable:
     def tables(self, piece: Piece) -> Iterator[Any]:
         table = open_table(piece.run, self._table)
         rows = table.read() if piece.group is None else table.read_group(piece.group)
+        with reading(table.path):
+            # Others may have stored them in wider types.
+            rows = rows.select(SCHEMAS[self._table].names).cast(SCHEMAS[self._table])
         name = piece.run.name.removeprefix(RUN_PREFIX)
         yield rows.add_column(0, self.schema.field("run"), [pa.repeat(name, len(rows))])
 
     def _sizes(self, root: Place) -> Counter[str]:
         """The table's bytes by the directory of the run: one listing, however many runs there are."""
         sizes: Counter[str] = Counter()
-        wanted = f"{self._table}.parquet"
-        for file, size in files_below(root):
-            # A table is a file, or a directory of files.
-            stored = file if file.name == wanted else file.parent
-            if stored.name == wanted:
-                sizes[stored.parent.name] += size
+        for path, size in files_below(root).items():
+            names = [root.name, *path.split("/")]
+            # It is a file in the run's directory, or a directory of files.
+            if self._file in names[1:]:
+                sizes[names[names.index(self._file) - 1]] += size
         return sizes
