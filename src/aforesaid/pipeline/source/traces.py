@@ -10,7 +10,7 @@ import pyarrow as pa
 from aforesaid.core import Misuse
 from aforesaid.storage import Place, files_below
 from aforesaid.trace.parquet import find_runs
-from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS
 from aforesaid.trace.parquet.table import open_table
 
 
@@ -43,9 +43,6 @@ class TraceTable:
     def tables(self, piece: Piece) -> Iterator[Any]:
         table = open_table(piece.run, self._table)
         rows = table.read() if piece.group is None else table.read_group(piece.group)
-        with reading(table.path):
-            # Others may have stored them in wider types.
-            rows = rows.select(SCHEMAS[self._table].names).cast(SCHEMAS[self._table])
         name = piece.run.name.removeprefix(RUN_PREFIX)
         yield rows.add_column(0, self.schema.field("run"), [pa.repeat(name, len(rows))])
 

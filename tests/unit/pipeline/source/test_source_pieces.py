@@ -15,6 +15,7 @@ from aforesaid.pipeline.source.source import PORTION_BYTES, portions
 from aforesaid.pipeline.source.traces import Piece, TraceTable
 from aforesaid.wire.segments import Event, Origin
 from support.injected import injected, write
+from support.s3 import Bucket
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,19 @@ def test_a_large_table_is_read_by_row_groups(root: Path) -> None:
 
     assert rows(cut) == rows(whole)
     assert set(rows(cut).column("run").to_pylist()) == {"a", "b"}
+
+
+def test_a_bucket_is_planned_by_two_listings_however_many_runs_it_has(root: Path, bucket: Bucket) -> None:
+    for number in range(20):
+        for file in (root / "run=a").iterdir():
+            (bucket.place / f"run={number}" / file.name).write_bytes(file.read_bytes())
+    before = len(bucket.server.requests())
+    found = list(TraceTable("deliveries").pieces(bucket.place, bytes_max=1 << 20))
+    assert len(bucket.server.requests()) == before + 2
+    assert len(found) == 20
+    [here] = TraceTable("deliveries").tables(Piece(root / "run=a"))
+    [there] = TraceTable("deliveries").tables(found[0][0])
+    assert there.drop_columns("run") == here.drop_columns("run")
 
 
 def test_a_directory_of_files_is_a_table_and_one_run_is_a_root(root: Path, tmp_path: Path) -> None:
