@@ -1,4 +1,4 @@
-"""`spark.read.format("aforesaid")`: the rows that lie in storage, on this machine and on Connect."""
+"""`spark.read.format("aforesaid")`: the rows that lie in storage, here, on Connect, on machines apart."""
 
 import json
 import subprocess
@@ -16,23 +16,32 @@ from aforesaid.pipeline.source.source import SEGMENTS, Rows
 from aforesaid.pipeline.source.traces import TraceTable
 from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Scenario
+from aforesaid.storage import files_below
 from aforesaid.trace.parquet.schema import SCHEMAS
 from aforesaid.wire.segments import Origin
 from support.injected import injected, write
+from support.s3 import Bucket
+from support.servers import Cluster, driver_environment
 
 TABLES = [*SCHEMAS, SEGMENTS]
+SECONDS_MAX = 240
 
 READING = """
 import json, sys
-from aforesaid.pipeline.session import SparkOptions, spark_session
+from pyspark.sql import SparkSession
+from aforesaid.pipeline.session import ship
 from aforesaid.pipeline.source import register
 
-root, remote, *tables = sys.argv[1:]
-with spark_session(SparkOptions(remote=remote), "test") as spark:
-    register(spark)
-    read = spark.read.format("aforesaid")
-    rows = {table: read.option("table", table).load(root).toArrow().to_pylist() for table in tables}
-print(json.dumps(rows))
+root, address, settings, *tables = sys.argv[1:]
+builder = SparkSession.builder.config("spark.ui.enabled", "false")
+for name, value in json.loads(settings).items():
+    builder = builder.config(f"spark.hadoop.{name}", value)
+spark = (builder.remote if address.startswith("sc:") else builder.master)(address).getOrCreate()
+ship(spark)
+register(spark)
+read = spark.read.format("aforesaid")
+print(json.dumps({table: read.option("table", table).load(root).toArrow().to_pylist() for table in tables}))
+spark.stop()
 """
 
 
@@ -72,19 +81,35 @@ def test_a_table_is_what_lies_in_storage(spark: SparkSession, root: Path, table:
     assert frame.columns[0] == ("cluster" if table == SEGMENTS else "run")
 
 
-def test_executors_of_connect_that_have_never_seen_us_read_the_same(root: Path, connect: str) -> None:
+def read_elsewhere(
+    address: str, there: str, settings: dict[str, str], temporary: Path
+) -> dict[str, list[str]]:
+    """The rows of tables, by a session as others make one, whose executors have never seen us."""
     done = subprocess.run(
-        [sys.executable, "-c", READING, str(root), connect, *TABLES],
+        [sys.executable, "-c", READING, there, address, json.dumps(settings), *tables],
+        env=driver_environment(temporary),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS_MAX,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert {table: sorted(map(str, rows)) for table, rows in told.items()} == {
-        table: lying(root, table) for table in TABLES
-    }
+    return {table: sorted(map(str, rows)) for table, rows in json.loads(done.stdout).items()}
+
+
+def test_by_spark_connect_it_is_the_same(root: Path, connect: str, tmp_path: Path) -> None:
+    found = read_elsewhere(connect, str(root), {}, TABLES, tmp_path)
+    assert found == {table: lying(root, table) for table in TABLES}
+
+
+def test_from_a_bucket_by_machines_that_share_nothing_else_it_is_the_same(
+    root: Path, machines: Cluster, bucket: Bucket, tmp_path: Path
+) -> None:
+    for path in files_below(root):
+        (bucket.place / path).write_bytes((root / path).read_bytes())
+    tables = ["messages", "deliveries", SEGMENTS]
+    found = read_elsewhere(machines.address, bucket.uri, bucket.server.settings, tables, tmp_path)
+    assert found == {table: lying(root, table) for table in tables}
 
 
 def test_columns_are_those_asked_for(spark: SparkSession, root: Path) -> None:

@@ -1,7 +1,6 @@
 """Machines that share an object store and nothing else, as real clusters do."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.servers import Cluster
+from support.servers import Cluster, driver_environment
 
 SECONDS_MAX = 120
 
@@ -46,7 +45,7 @@ def driver(machines: Cluster, tmp_path: Path) -> Any:
         done = subprocess.run(
             [sys.executable, "-c", code, machines.address, *arguments],
             cwd=tmp_path,
-            env=environment(tmp_path),
+            env=driver_environment(tmp_path),
             capture_output=True,
             text=True,
             timeout=SECONDS_MAX,
@@ -56,16 +55,6 @@ def driver(machines: Cluster, tmp_path: Path) -> Any:
         return json.loads(done.stdout)
 
     return run
-
-
-def environment(temporary: Path) -> dict[str, str]:
-    """A driver's, on loopback, whose files are where no machine sees them."""
-    return {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "TMPDIR": str(temporary),
-    }
 
 
 def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Any) -> None:

@@ -139,6 +139,16 @@ def _apart(hidden: Sequence[Path], first: str, command: Sequence[str]) -> list[s
     return ["unshare", "--mount", *user, "sh", "-ec", script, "sh", *command]
 
 
+def driver_environment(temporary: Path) -> dict[str, str]:
+    """For a driver on loopback whose files are where no machine apart sees them."""
+    return {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "TMPDIR": str(temporary),
+    }
+
+
 def wait_for(ready: Callable[[], bool], one: Server) -> None:
     end = time.monotonic() + START_SECONDS_MAX
     while not ready():
