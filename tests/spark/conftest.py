@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from support.servers import (
     DEPLOY,
+    SMALL,
     Cluster,
     accepts,
     free_port,
@@ -85,7 +86,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Itera
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": SMALL,
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }

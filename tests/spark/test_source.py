@@ -33,7 +33,7 @@ from aforesaid.pipeline.session import ship
 from aforesaid.pipeline.source import register
 
 root, address, settings, *tables = sys.argv[1:]
-builder = SparkSession.builder.config("spark.ui.enabled", "false")
+builder = SparkSession.builder
 for name, value in json.loads(settings).items():
     builder = builder.config(f"spark.hadoop.{name}", value)
 spark = (builder.remote if address.startswith("sc:") else builder.master)(address).getOrCreate()
@@ -82,7 +82,7 @@ def test_a_table_is_what_lies_in_storage(spark: SparkSession, root: Path, table:
 
 
 def read_elsewhere(
-    address: str, there: str, settings: dict[str, str], temporary: Path
+    address: str, there: str, settings: dict[str, str], tables: list[str], temporary: Path
 ) -> dict[str, list[str]]:
     """The rows of tables, by a session as others make one, whose executors have never seen us."""
     done = subprocess.run(

@@ -19,6 +19,8 @@ import aforesaid
 START_SECONDS_MAX = 60.0
 DEPLOY = "org.apache.spark.deploy"
 WORKER = (f"{DEPLOY}.worker.Worker", "--cores", "1", "--memory", "1g")
+SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""For a JVM that starts quickly and uses little."""
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
@@ -96,7 +98,7 @@ def server(
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": host or "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "640m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "SPARK_DAEMON_JAVA_OPTS": SMALL,
         "PYSPARK_PYTHON": python,
     }
     listening = ["--host", host, "--webui-port", "0"] if host else []
@@ -144,6 +146,7 @@ def driver_environment(temporary: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"--conf 'spark.executor.extraJavaOptions={SMALL}' pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
         "TMPDIR": str(temporary),
     }
