@@ -12,9 +12,11 @@ from aforesaid.storage.place import (
     Remote,
     Unreachable,
     files_below,
+    is_local,
     listing,
     place,
     remove_tree,
+    together,
     total_size,
 )
 from aforesaid.storage.ranges import Ranges
@@ -29,11 +31,13 @@ __all__ = [
     "appeared",
     "appearing",
     "files_below",
+    "is_local",
     "listing",
     "place",
     "put_file",
     "reason",
     "remove_tree",
+    "together",
     "total_size",
     "writing",
 ]
