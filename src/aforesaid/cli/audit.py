@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aforesaid.check import PROPERTIES
-from aforesaid.cli import EXIT_OF_VALUE, show, worst
+from aforesaid.cli import EXIT_OF_VALUE, show
 from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing import Audit, AuditOptions, Outcome, audit, summary, write_results
@@ -43,7 +43,6 @@ def audit_runs(
         hidden = hidden_directory(out.resolve())
     except OSError as error:
         raise Misuse(f"cannot write {out}: {error.strerror}") from error
-    scratch = hidden / ".scratch"
     try:
         with (
             spark_session(spark_options, f"aforesaid audit {path}") as spark,
@@ -53,13 +52,13 @@ def audit_runs(
             def tell(done: int, total: int) -> None:
                 move(completed=done, total=total)
 
-            found = interruptible(lambda: audit(spark, path, options, scratch, tell))
-        write_results(found, hidden, scratch / "quarantine", required)
-        shutil.rmtree(scratch, ignore_errors=True)
+            scratch = spark_options.temporary
+            found = interruptible(lambda: audit(spark, path, options=options, scratch=scratch, tell=tell))
+        write_results(found, hidden)
         put_in_place(hidden, out.resolve(), force)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
-    value = worst([outcome.value for outcome in found.outcomes])
+    value = found.value
     if as_json:
         runs = [_facts(outcome) for outcome in found.outcomes]
         show.print_json({"verdict": value, "summary": summary(found), "out": str(out), "runs": runs})

@@ -5,6 +5,6 @@ what works on directories works on object stores, as long as it relies on nothin
 no append, no lock. `place` makes one of what a user wrote.
 """
 
-from aforesaid.storage.place import Place, Remote, Unreachable, place, remove_tree, total_size
+from aforesaid.storage.place import Place, Remote, Unreachable, files_below, place, remove_tree, total_size
 
-__all__ = ["Place", "Remote", "Unreachable", "place", "remove_tree", "total_size"]
+__all__ = ["Place", "Remote", "Unreachable", "files_below", "place", "remove_tree", "total_size"]

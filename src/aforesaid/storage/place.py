@@ -178,3 +178,31 @@ def total_size(there: Place) -> int:
     path = cast(Path, there)
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def files_below(there: Place) -> list[tuple[Place, int]]:
+    """A file, or all Parquet files in a directory and below, each with its size, by one listing; sorted.
+    What begins with a dot or an underscore is nobody's business."""
+    if isinstance(there, Remote):
+        info = there.store.get_file_info(there.path)
+        if info.type == fs.FileType.File:
+            return [(there, int(info.size))]
+        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+        found: list[tuple[Place, int]] = [
+            (there._at(one.path), int(one.size)) for one in below if one.type == fs.FileType.File
+        ]
+    else:
+        path = cast(Path, there)
+        if path.is_file():
+            return [(path, path.stat().st_size)]
+        found = [(file, file.stat().st_size) for file in path.rglob("*.parquet") if file.is_file()]
+    root = len(str(there))
+    return sorted(
+        (
+            (file, size)
+            for file, size in found
+            if file.name.endswith(".parquet")
+            and not any(part.startswith((".", "_")) for part in str(file)[root:].split("/"))
+        ),
+        key=lambda one: str(one[0]),
+    )
