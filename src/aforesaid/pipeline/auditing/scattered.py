@@ -43,8 +43,15 @@ class _Run:
     ranges: Ranges
     lengths: Int64s
     tally: Tally = field(default_factory=Tally)
-    required: tuple[str, ...] = ()
-    plan: Plan | None = None
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A run whose table tasks can map."""
+
+    run: _Run
+    required: tuple[str, ...]
+    plan: Plan
     """How it is read first."""
 
 
@@ -54,6 +61,7 @@ def judge_scattered(
     """What became of each run, of which the rows of each table are counted."""
     outcomes: dict[str, Outcome] = {}
     runs: dict[str, _Run] = {}
+    ready: dict[str, _Ready] = {}
 
     def attempt(name: str, work: Callable[[], Outcome | None]) -> None:
         """The outcome of a run if that is known now, or if it has to be refused."""
@@ -63,10 +71,12 @@ def judge_scattered(
             outcome = refused_whole(name, "", str(error), rows[name])
         if outcome is not None:
             outcomes[name] = outcome
-            runs.pop(name, None)
 
     def describe(place: int, name: str) -> None:
         runs[name] = _described(place, name, telling.get(name, {}), rows[name], options)
+
+    def prepare(name: str, rows: Any) -> None:
+        ready[name] = _prepared(runs[name], rows, options, room)
 
     telling = _collected(parcels, list(rows), "runs", "processes")
     for place, name in enumerate(rows):
@@ -77,10 +87,10 @@ def judge_scattered(
     try:
         _learn(logs, runs)
         for name, tables in _collected(parcels, list(runs), "messages").items():
-            attempt(name, partial(_prepare, runs[name], tables["messages"], options, room))
-        begun = _read(logs, list(runs.values()))
-        for name, run in list(runs.items()):
-            attempt(name, partial(_judge, run, begun[run.place], logs, room))
+            attempt(name, partial(prepare, name, tables["messages"]))
+        begun = _read(logs, list(ready.values()))
+        for name, run in ready.items():
+            attempt(name, partial(_judge, run, begun[run.run.place], logs, room))
     finally:
         logs.unpersist()
     return list(outcomes.values())
@@ -157,28 +167,28 @@ def _learn(logs: DataFrame, runs: Mapping[str, _Run]) -> None:
         run.lengths[processes.start : processes.stop] = lengths
 
 
-def _prepare(run: _Run, rows: Any, options: AuditOptions, room: Shelves) -> None:
+def _prepared(run: _Run, rows: Any, options: AuditOptions, room: Shelves) -> _Ready:
     """Make the table that tasks share."""
     messages = sift_sends(run.tally, rows, run.lengths)
     processes = run.known.remaining(run.tally)
     calls = Calls(run.tally.used["stabilities"])
     trace = Tables(run.known.run, processes, messages, calls)
-    run.required, judged = properties_of(trace, options.properties)
-    run.plan = Plan(room.new(), len(calls), first_reading(judged, options.witnesses_max))
-    run.plan.shelf.put(trace.run, processes, calls, [messages])
-    room.share(run.plan.shelf)
+    required, judged = properties_of(trace, options.properties)
+    shelf = room.new()
+    shelf.put(trace.run, processes, calls, [messages])
+    plan = Plan(room.share(shelf), len(calls), first_reading(judged, options.witnesses_max))
+    return _Ready(run, required, plan)
 
 
-def _read(logs: DataFrame, runs: Sequence[_Run]) -> dict[int, list[Seen]]:
+def _read(logs: DataFrame, runs: Sequence[_Ready]) -> dict[int, list[Seen]]:
     """What each range of each run gives when it is read as planned."""
-    plans = {run.place: run.plan for run in runs if run.plan is not None}
+    plans = {one.run.place: one.plan for one in runs}
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for row in range(len(batch)):
-                place = batch.column("place")[row].as_py()
                 some = unpacked_result(batch.column("logs")[row].as_buffer())
-                found = seen(partial(plans[place].read, some))
+                found = seen(partial(plans[batch.column("place")[row].as_py()].read, some))
                 yield pa.record_batch(
                     {
                         "place": batch.column("place").slice(row, 1),
@@ -191,23 +201,22 @@ def _read(logs: DataFrame, runs: Sequence[_Run]) -> dict[int, list[Seen]]:
     rows = wanted.mapInArrow(work, "place int, number int, seen binary").collect()
     found = {(row["place"], row["number"]): unpacked_result(row["seen"]) for row in rows}
     return {
-        run.place: [
-            found.get((run.place, number)) or seen(partial(plans[run.place].read, run.ranges.silent(number)))
-            for number in range(len(run.ranges))
+        place: [
+            found.get((place, number)) or seen(partial(plans[place].read, ranges.silent(number)))
+            for number in range(len(ranges))
         ]
-        for run in runs
+        for place, ranges in ((one.run.place, one.run.ranges) for one in runs)
     }
 
 
-def _judge(run: _Run, begun: Sequence[Seen], logs: DataFrame, room: Shelves) -> Outcome:
-    assert run.plan is not None
-    plan, work = run.plan, list[Seen]()
+def _judge(one: _Ready, begun: Sequence[Seen], logs: DataFrame, room: Shelves) -> Outcome:
+    run, plan = one.run, one.plan
+    work: list[Seen] = []
 
     def read(reading: Reading) -> list[Seen]:
-        return _read(logs, [replace(run, plan=replace(plan, reading=reading))])[run.place]
+        return _read(logs, [replace(one, plan=replace(plan, reading=reading))])[run.place]
 
     reader = plan.shelf.take(Calls(plan.calls))
-    report = judged_in_slices(reader, plan.reading, run.required, begun, read, work)
+    report = judged_in_slices(reader, plan.reading, one.required, begun, read, work)
     room.drop(plan.shelf)
-    outcome = replace(run.known.outcome(report, run.tally), slices=len(run.ranges))
-    return with_work(outcome, work)
+    return with_work(replace(run.known.outcome(report, run.tally), slices=len(run.ranges)), work)
