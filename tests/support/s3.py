@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -46,8 +47,8 @@ class Server:
         return [word for pair in pairs for word in ("--conf", pair)]
 
     def requests(self) -> list[str]:
-        """What it was asked so far, as in `GET /bucket/key HTTP/1.1`."""
-        return [line.split('"')[1] for line in self.log.read_text().splitlines() if line.count('"') >= 2]
+        """What it was asked so far, as in `GET /bucket/key`."""
+        return re.findall(r'"(?:\x1b\[\d+m)*([A-Z]+ /.*) HTTP', self.log.read_text())
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,27 @@ def remove_tree(there: Place) -> None:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
 
 
+def listing(there: Place) -> dict[str, bool]:
+    """What is in a directory, by name, and whether that is a directory, too. Nothing if it is not there.
+
+    In a store this is one request, however much there is, or one for each thousand.
+    """
+    if isinstance(there, Remote):
+        found = there.store.get_file_info(fs.FileSelector(there.path, allow_not_found=True))
+        return {one.base_name: one.type == fs.FileType.Directory for one in found}
+    try:
+        with os.scandir(cast(Path, there)) as entries:
+            return {entry.name: entry.is_dir() for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def files_below(there: Remote) -> set[str]:
+    """The files in a store's directory and below, by their paths within it."""
+    below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+    return {found.path[len(there.path) + 1 :] for found in below if found.type == fs.FileType.File}
+
+
 def total_size(there: Place) -> int:
     """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
     if isinstance(there, Remote):
@@ -180,29 +201,20 @@ def total_size(there: Place) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def files_below(there: Place) -> list[tuple[Place, int]]:
-    """A file, or all Parquet files in a directory and below, each with its size, by one listing; sorted.
-    What begins with a dot or an underscore is nobody's business."""
+def sizes_below(there: Place) -> dict[str, int]:
+    """The bytes of each file in a directory and below, by its path within it; of a file itself by no name.
+
+    In a store this is one request or two, however much there is, or one for each thousand.
+    """
     if isinstance(there, Remote):
         info = there.store.get_file_info(there.path)
         if info.type == fs.FileType.File:
-            return [(there, int(info.size))]
+            return {"": int(info.size)}
         below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
-        found: list[tuple[Place, int]] = [
-            (there._at(one.path), int(one.size)) for one in below if one.type == fs.FileType.File
-        ]
-    else:
-        path = cast(Path, there)
-        if path.is_file():
-            return [(path, path.stat().st_size)]
-        found = [(file, file.stat().st_size) for file in path.rglob("*.parquet") if file.is_file()]
-    root = len(str(there))
-    return sorted(
-        (
-            (file, size)
-            for file, size in found
-            if file.name.endswith(".parquet")
-            and not any(part.startswith((".", "_")) for part in str(file)[root:].split("/"))
-        ),
-        key=lambda one: str(one[0]),
-    )
+        start = len(there.path) + 1
+        return {one.path[start:]: int(one.size) for one in below if one.type == fs.FileType.File}
+    path = cast(Path, there)
+    if path.is_file():
+        return {"": path.stat().st_size}
+    files = (file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): file.stat().st_size for file in files}

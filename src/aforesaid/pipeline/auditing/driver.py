@@ -8,7 +8,7 @@ file is never believed in part.
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from aforesaid.pipeline.auditing.options import DEFAULTS, AuditOptions
 from aforesaid.pipeline.auditing.outcome import Outcome
 from aforesaid.pipeline.auditing.results import Audit
 from aforesaid.pipeline.auditing.sharing import Shelves, shelves
+from aforesaid.pipeline.auditing.work import run_of
 from aforesaid.pipeline.progress import Tell
 from aforesaid.pipeline.session import jvm_memory_bytes
 from aforesaid.storage import Place, Unreachable, place
@@ -94,11 +95,11 @@ def _audit_frames(
 def _audit_ours(found: Audit, layout: Ours, options: AuditOptions, room: Shelves, tell: Tell) -> None:
     with _timed(found, "judging"):
         found.outcomes = judge_runs(found.spark, layout.runs, options, room, tell)
-    again = {
-        stored: outcome
+    again = [
+        stored
         for stored, outcome in zip(layout.runs, found.outcomes, strict=True)
-        if outcome.report is None and outcome.by_rows and stored.bytes > options.whole_bytes
-    }
+        if outcome.by_rows and stored.bytes > options.whole_bytes
+    ]
     if again:
         with _timed(found, "sifting"):
             sifted = _sifted(found.spark, again, options, room, tell)
@@ -106,21 +107,13 @@ def _audit_ours(found: Audit, layout: Ours, options: AuditOptions, room: Shelves
 
 
 def _sifted(
-    spark: SparkSession, refused: Mapping[Stored, Outcome], options: AuditOptions, room: Shelves, tell: Tell
+    spark: SparkSession, runs: Sequence[Stored], options: AuditOptions, room: Shelves, tell: Tell
 ) -> dict[str, Outcome]:
     """A second look at large runs that were refused for their rows, by path."""
-    by_path = {outcome.path: stored for stored, outcome in refused.items()}
-    pieces = [piece for path, stored in by_path.items() for piece in stored.pieces(path)]
+    paths = {run_of(stored.run): str(stored.run) for stored in runs}
+    pieces = [piece for stored in runs for piece in stored.pieces(run_of(stored.run))]
     outcomes = judge_parcels(spark, parcels_of_files(spark, pieces), options, room, tell)
-    names = {outcome.path: outcome.run for outcome in refused.values()}
-    return {outcome.run: _renamed(outcome, names[outcome.run]) for outcome in outcomes}
-
-
-def _renamed(outcome: Outcome, run: str) -> Outcome:
-    report = outcome.report
-    if report is not None:
-        report = replace(report, run=replace(report.run, run=run))
-    return replace(outcome, run=run, path=outcome.run, report=report)
+    return {paths[outcome.run]: replace(outcome, path=paths[outcome.run]) for outcome in outcomes}
 
 
 @contextmanager

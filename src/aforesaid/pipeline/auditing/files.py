@@ -11,17 +11,13 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from aforesaid.core import Misuse
-from aforesaid.pipeline.auditing.fitting import check_types, fitted
+from aforesaid.pipeline.auditing.fitting import fitted
 from aforesaid.pipeline.auditing.sifted import TABLES
-from aforesaid.storage import Place, files_below
-from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, check_version, reading
-from aforesaid.trace.parquet.seal import seal_of
+from aforesaid.storage import Place, sizes_below
+from aforesaid.trace.parquet.schema import RUN_PREFIX
+from aforesaid.trace.parquet.table import File
 
-BATCH_ROWS = 1 << 20
-"""How many rows of a file are in memory at a time."""
 PIECE_BYTES = 16 << 20
 """Files are cut into pieces of about so many bytes."""
 
@@ -39,58 +35,46 @@ class Piece:
     """The run that all rows belong to; None if a column says."""
 
     def batches(self) -> Iterator[tuple[Any, Any]]:
-        """The rows in our types, and the run of each, so many at a time."""
-        with reading(self.file):
-            seal = seal_of(self.file)
-            # Without pre_buffer nothing is read ahead, and what was read is freed.
-            options = {"pre_buffer": False, "page_checksum_verification": True}
-            with self.file.open("rb") as opened, pq.ParquetFile(opened, **options) as file:
-                self._check(file.schema_arrow, file.metadata.metadata or {})
-                count = file.metadata.num_row_groups
-                groups = range(count * self.part // self.parts, count * (self.part + 1) // self.parts)
-                if seal is not None:
-                    for group in groups:
-                        seal.check(group)
-                wanted = [*SCHEMAS[self.table].names, *([] if self.run is not None else ["run"])]
-                for batch in file.iter_batches(BATCH_ROWS, list(groups), wanted, use_threads=False):
-                    rows = pa.Table.from_batches([batch])
-                    yield fitted(str(self.file), self.table, rows), self._runs(rows)
+        """The rows in our types, and the run of each, a row group at a time."""
+        file = self.opened()
+        count = file.group_count
+        for group in range(count * self.part // self.parts, count * (self.part + 1) // self.parts):
+            rows = file.raw(range(group, group + 1))
+            yield fitted(self.table, rows), self._runs(rows)
 
-    def _check(self, schema: Any, metadata: dict[bytes, bytes]) -> None:
-        if VERSION_KEY in metadata:
-            check_version(self.file.parent, metadata[VERSION_KEY])
-        check_types(str(self.file), self.table, schema)
-        if self.run is None and "run" not in schema.names:
-            raise Misuse(f"{self.file}: table {self.table} lacks column run")
+    def opened(self) -> File:
+        return File(self.file.parent, self.table, self.file, () if self.run is not None else ("run",))
 
     def _runs(self, rows: Any) -> Any:
         if self.run is not None:
             return pa.repeat(pa.scalar(self.run), len(rows))
-        return pc.fill_null(rows.column("run").cast(pa.string()), "").combine_chunks()
+        return names_of(rows)
+
+
+def names_of(rows: Any) -> Any:
+    """The runs that rows belong to, by the column that says so."""
+    return pc.fill_null(rows.column("run").cast(pa.string()), "").combine_chunks()
 
 
 def check_first(pieces: Sequence[Piece]) -> None:
     """Refuse tables of other types before any work, by the first file of each."""
     for name in TABLES:
         for piece in [piece for piece in pieces if piece.table == name][:1]:
-            with reading(piece.file), piece.file.open("rb") as opened:
-                piece._check(pq.read_schema(opened), {})
+            piece.opened()
 
 
 def pieces_of(name: str, table: Place, run: str | None = None) -> Iterator[Piece]:
     """A table's files in pieces; all rows are the run's, or directories `run=...` or a column say whose."""
-    for file, size in files_below(table):
-        whose = _partition(table, file) if run is None else run
+    for path, size in sorted(sizes_below(table).items()):
+        within = path.split("/") if path else []
+        # As Spark has it: what begins with a dot or an underscore is nobody's business.
+        if any(part.startswith((".", "_")) for part in within) or (path and not path.endswith(".parquet")):
+            continue
+        told = [unquote(part.removeprefix(RUN_PREFIX)) for part in within if part.startswith(RUN_PREFIX)]
+        whose = told[0] if run is None and told else run
         parts = max(1, -(-size // PIECE_BYTES))
         for part in range(parts):
-            yield Piece(name, file, size // parts, part, parts, whose)
-
-
-def _partition(table: Place, file: Place) -> str | None:
-    for part in str(file).removeprefix(str(table)).split("/"):
-        if part.startswith(RUN_PREFIX):
-            return unquote(part.removeprefix(RUN_PREFIX))
-    return None
+            yield Piece(name, table / path if path else table, size // parts, part, parts, whose)
 
 
 def rows_of_run(run: Place, told: str) -> dict[str, Any]:

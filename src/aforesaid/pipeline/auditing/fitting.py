@@ -1,8 +1,7 @@
 """Others' columns in our types. No Spark here.
 
-A column of another kind is refused by name before anything is read: nothing in it could be meant. Integers
-may be wider or narrower than ours; one that does not fit is no number of a trace, and becomes a null, which
-`sift` refuses with its row.
+Integers may be wider or narrower than ours. One that does not fit is no number of a trace, and becomes a
+null, which `sift` refuses with its row; `trace.parquet` would refuse the whole table.
 """
 
 from typing import Any
@@ -11,46 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aforesaid.core import Misuse
-from aforesaid.trace.parquet.schema import SCHEMAS, plain
+from aforesaid.trace.parquet.schema import SCHEMAS
 
 _NO_ELEMENT = -1
 """In the place of an element that does not fit: no list of a trace may hold it."""
 
 
-def check_types(told: str, name: str, schema: Any) -> None:
-    """Refuse a table that lacks a column, or has one of another kind; `told` is where it was found."""
-    for field in SCHEMAS[name]:
-        index = schema.get_field_index(field.name)
-        if index < 0:
-            raise Misuse(f"{told}: table {name} lacks column {field.name} ({plain(field.type)})")
-        kind = schema.field(index).type
-        if not _same_kind(field.type, kind):
-            raise Misuse(
-                f"{told}: column {field.name} of table {name} is {plain(kind)}, expected {plain(field.type)}"
-            )
-
-
-def fitted(told: str, name: str, table: Any) -> Any:
+def fitted(name: str, table: Any) -> Any:
     """The columns of a table in our types, nulls where a value does not fit."""
-    check_types(told, name, table.schema)
     columns = {field.name: _fitted(table.column(field.name), field.type) for field in SCHEMAS[name]}
     return pa.table(columns)
-
-
-def _same_kind(expected: Any, kind: Any) -> bool:
-    if pa.types.is_list(expected):
-        return _is_list(kind) and _same_kind(expected.value_type, kind.value_type)
-    if pa.types.is_integer(expected):
-        return bool(pa.types.is_integer(kind))
-    if pa.types.is_string(expected):
-        word = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return bool(pa.types.is_string(word) or pa.types.is_large_string(word))
-    return bool(expected.equals(kind))
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _fitted(column: Any, kind: Any) -> Any:

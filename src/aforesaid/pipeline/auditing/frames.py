@@ -1,6 +1,7 @@
 """DataFrames with the columns of traces: checked before any work, or read where only Spark can."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -9,9 +10,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.auditing.fitting import check_types
 from aforesaid.pipeline.auditing.sifted import TABLES
-from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX
+from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, check_columns
 
 
 def checked_frames(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
@@ -24,7 +24,7 @@ def checked_frames(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
         if "run" not in frames[name].columns:
             raise Misuse(f"the DataFrame {name} lacks column run")
         schema: pa.Schema = to_arrow_schema(frames[name].schema)
-        check_types(f"the DataFrame {name}", name, schema)
+        check_columns(Path(f"the DataFrame {name}"), name, schema)
     return frames
 
 

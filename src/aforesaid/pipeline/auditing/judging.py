@@ -80,14 +80,14 @@ def judge_runs(
 ) -> list[Outcome]:
     """What became of each run, in the order given."""
     small = [one for one in runs if one.bytes <= options.whole_bytes]
-    outcomes: dict[Stored, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     large: list[_Large] = []
     for one in runs:
         if one.bytes > options.whole_bytes:
             try:
                 large.append(_opened(one, options, room))
             except (Misuse, ValueError) as error:
-                outcomes[one] = refused_run(one.run, error)
+                outcomes[str(one.run)] = refused_run(one.run, error)
     large = _with_tables(spark, large, outcomes, room, tell)
     # The long tasks first, so that the last to end is a short one.
     parts = [part for one in large for part in one.parts(one.first)]
@@ -96,11 +96,12 @@ def judge_runs(
     results = iter(perform_all([*parts, *wholes]))
     for run in large:
         seen = [result for _, result in zip(run.slices, results, strict=False) if isinstance(result, Seen)]
-        outcomes[run.stored] = _merged(run, seen, perform_all)
+        outcomes[str(run.stored.run)] = _merged(run, seen, perform_all)
         room.drop(run.shelf)
-    whole = {outcome.path: outcome for result in results if isinstance(result, list) for outcome in result}
-    outcomes |= {one: whole[str(one.run)] for one in small}
-    return [outcomes[one] for one in runs]
+    for result in results:
+        if isinstance(result, list):
+            outcomes |= {outcome.path: outcome for outcome in result}
+    return [outcomes[str(one.run)] for one in runs]
 
 
 def _grouped(runs: Iterable[Stored], options: AuditOptions) -> Iterator[tuple[Place, ...]]:
@@ -127,7 +128,7 @@ def _opened(one: Stored, options: AuditOptions, room: Shelves) -> _Large:
 
 
 def _with_tables(
-    spark: SparkSession, large: Sequence[_Large], outcomes: dict[Stored, Outcome], room: Shelves, tell: Tell
+    spark: SparkSession, large: Sequence[_Large], outcomes: dict[str, Outcome], room: Shelves, tell: Tell
 ) -> list[_Large]:
     """Make the tables that tasks share; the runs that have one."""
     ready = []
@@ -141,7 +142,7 @@ def _with_tables(
             room.share(one.shelf)
             ready.append(one)
         except (Misuse, ValueError) as error:
-            outcomes[one.stored] = refused_run(one.stored.run, error)
+            outcomes[str(one.stored.run)] = refused_run(one.stored.run, error)
         deque(results_of_one, maxlen=0)
     return ready
 

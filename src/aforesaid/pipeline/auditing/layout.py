@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from aforesaid.pipeline.auditing.files import Piece, check_first, pieces_of
 from aforesaid.pipeline.auditing.sifted import TABLES
-from aforesaid.storage import Place, files_below
+from aforesaid.storage import Place, sizes_below
 from aforesaid.trace.parquet import find_runs
 from aforesaid.trace.parquet.schema import RUN_PREFIX, reading
 
@@ -54,11 +54,11 @@ def find_layout(root: Place) -> Ours | Others:
     runs = find_runs(root)
     # One listing of all: a store is slow to tell of files one by one.
     sizes: Counter[str] = Counter()
-    for file, size in files_below(root):
-        for name in ("messages", "deliveries"):
-            run, found, _ = str(file).rpartition(f"/{name}.parquet")
-            sizes[run] += size if found else 0
-    return Ours(tuple(Stored(run, sizes[str(run)]) for run in runs))
+    for path, size in sizes_below(root).items():
+        run, table = ("", path) if runs == [root] else path.partition("/")[::2]
+        if table.startswith(("messages.parquet", "deliveries.parquet")):
+            sizes[run] += size
+    return Ours(tuple(Stored(run, sizes["" if run == root else run.name]) for run in runs))
 
 
 def _over_all_runs(root: Place, name: str) -> list[Piece]:

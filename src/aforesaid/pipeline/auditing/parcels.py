@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.auditing.files import BATCH_ROWS, Piece
+from aforesaid.pipeline.auditing.files import Piece, names_of
 from aforesaid.pipeline.auditing.fitting import fitted
 
 PARCELS = "run string, table string, rows long, parcel binary, failure string"
 """What Spark sees. A failure stands in the place of rows that cannot be read; then the run may be null."""
 
+BATCH_ROWS = 1 << 20
+"""How many rows of a DataFrame are looked at together."""
 _SMALLER = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -36,8 +37,7 @@ def of_rows(name: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         for gathered in _gathered(batches):
             rows = pa.Table.from_batches(gathered)
-            runs = pc.fill_null(rows.column("run").cast(pa.string()), "").combine_chunks()
-            yield by_run(name, fitted(f"the DataFrame {name}", name, rows), runs)
+            yield by_run(name, fitted(name, rows), names_of(rows))
 
     return work
 

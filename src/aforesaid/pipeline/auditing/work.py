@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 from aforesaid.check import check
@@ -146,16 +146,21 @@ def seen(work: Callable[[], SliceFindings]) -> Seen:
 
 
 def _read(part: Part) -> SliceFindings:
-    trace, reader = _reader(part.run, part.shelf)
+    trace, reader = _reader(part)
     processes = range(part.first, part.last)
     return reader.read(part.reading, trace.logs(processes), processes, lambda: None)
 
 
-@lru_cache(maxsize=1)
-def _reader(run: Place, shelf: Shelf) -> tuple[ParquetTrace, Reader]:
-    """The run and its reader; the last ones are kept, so that the slices of a run share them."""
-    trace = open_trace(run)
-    return trace, shelf.take(trace.stabilities)
+_recent: dict[Shelf, tuple[ParquetTrace, Reader]] = {}
+"""The last run and its reader, so that the slices of a run share them."""
+
+
+def _reader(part: Part) -> tuple[ParquetTrace, Reader]:
+    if part.shelf not in _recent:
+        _recent.clear()
+        trace = open_trace(part.run)
+        _recent[part.shelf] = trace, part.shelf.take(trace.stabilities)
+    return _recent[part.shelf]
 
 
 def _row_counts(run: Place) -> dict[str, int]:
