@@ -53,7 +53,7 @@ def test_finds_what_was_put_in_and_nothing_else(
     spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path, options: AuditOptions
 ) -> None:
     root, made = spoiled
-    found = audit(spark, root, options, tmp_path)
+    found = audit(spark, root, options=options)
     assert reports(found.outcomes) == checked(root)
     for outcome in found.outcomes:
         assert outcome.report is not None
@@ -91,7 +91,7 @@ def test_agrees_with_plain_sql(
             cross join {sent} m left anti join deliveries d
             on d.process = p.process and d.message = m.message""",
     }
-    (outcome,) = audit(spark, path, SLICED, tmp_path).outcomes
+    (outcome,) = audit(spark, path, options=SLICED).outcomes
     assert outcome.report is not None
     for name, query in queries.items():
         witnesses = outcome.report.verdicts[name].witnesses
@@ -123,7 +123,7 @@ def test_takes_others_layout(
     root, _ = spoiled
     names = {run.name: f"their {run.name}/{place}" for place, run in enumerate(find_runs(root))}
     foreign = as_others_write(root, tmp_path / "foreign", names)
-    found = audit(spark, foreign, replace(SLICED, whole_bytes=1 << 30), tmp_path / "scratch")
+    found = audit(spark, foreign, options=replace(SLICED, whole_bytes=1 << 30))
     ours = {names[f"run={name}"]: report.verdicts for name, report in checked(root).items()}
     assert {run: report.verdicts for run, report in reports(found.outcomes).items()} == ours
     read = {outcome.run: outcome.rows for outcome in found.outcomes}

@@ -16,7 +16,7 @@ from aforesaid.pipeline.source.source import SEGMENTS, Rows
 from aforesaid.pipeline.source.traces import TraceTable
 from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Scenario
-from aforesaid.storage import files_below
+from aforesaid.storage import sizes_below
 from aforesaid.trace.parquet.schema import SCHEMAS
 from aforesaid.wire.segments import Origin
 from support.injected import injected, write
@@ -105,7 +105,7 @@ def test_by_spark_connect_it_is_the_same(root: Path, connect: str, tmp_path: Pat
 def test_from_a_bucket_by_machines_that_share_nothing_else_it_is_the_same(
     root: Path, machines: Cluster, bucket: Bucket, tmp_path: Path
 ) -> None:
-    for path in files_below(root):
+    for path in sizes_below(root):
         (bucket.place / path).write_bytes((root / path).read_bytes())
     tables = ["messages", "deliveries", SEGMENTS]
     found = read_elsewhere(machines.address, bucket.uri, bucket.server.settings, tables, tmp_path)

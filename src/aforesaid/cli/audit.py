@@ -1,6 +1,5 @@
 """`aforesaid audit`: judge any number of runs on Spark, and write down what was found."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aforesaid.check import PROPERTIES
-from aforesaid.cli import EXIT_OF_VALUE, show, worst
+from aforesaid.cli import EXIT_OF_VALUE, show
 from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing import Audit, AuditOptions, Outcome, audit, summary, write_results
@@ -40,7 +39,6 @@ def audit_runs(
     required = None if properties is None else tuple(properties)
     options = AuditOptions(required, witnesses)
     with appearing(out.resolve(), "summary.json", force) as hidden:
-        scratch = hidden / ".scratch"
         with (
             spark_session(spark_options, f"aforesaid audit {path}") as spark,
             show.progress(f"auditing {path}", 1) as move,
@@ -49,10 +47,10 @@ def audit_runs(
             def tell(done: int, total: int) -> None:
                 move(completed=done, total=total)
 
-            found = interruptible(lambda: audit(spark, path, options, scratch, tell))
-        write_results(found, hidden, scratch / "quarantine", required)
-        shutil.rmtree(scratch, ignore_errors=True)
-    value = worst([outcome.value for outcome in found.outcomes])
+            scratch = spark_options.temporary
+            found = interruptible(lambda: audit(spark, path, options=options, scratch=scratch, tell=tell))
+        write_results(found, hidden)
+    value = found.value
     if as_json:
         runs = [_facts(outcome) for outcome in found.outcomes]
         show.print_json({"verdict": value, "summary": summary(found), "out": str(out), "runs": runs})

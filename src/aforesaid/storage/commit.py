@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.fs as fs
 
 from aforesaid.core import Misuse
-from aforesaid.storage.place import Place, Remote, files_below, remove_tree
+from aforesaid.storage.place import Place, Remote, remove_tree, sizes_below
 
 
 class Draft:
@@ -137,7 +137,7 @@ def _upload(directory: Path, there: Remote, mark: str, overwrite: bool) -> None:
     ours = {str(file.relative_to(directory)): file for file in directory.rglob("*") if file.is_file()}
     if overwrite:
         (there / mark).unlink(missing_ok=True)
-        for name in files_below(there).keys() - ours.keys():
+        for name in sizes_below(there).keys() - ours.keys():
             (there / name).unlink(missing_ok=True)
     for name in sorted(ours, key=lambda name: name == mark):
         fs.copy_files(str(ours[name]), (there / name).path, fs.LocalFileSystem(), there.store)

@@ -194,16 +194,6 @@ def listing(there: Place) -> dict[str, bool]:
         return {}
 
 
-def files_below(there: Place) -> dict[str, int]:
-    """The files in a directory and below with their sizes, by their paths within it; by one listing."""
-    if isinstance(there, Remote):
-        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
-        return {found.path[len(there.path) + 1 :]: int(found.size) for found in below if found.is_file}
-    root = cast(Path, there)
-    found = (file for file in root.rglob("*") if file.is_file())
-    return {file.relative_to(root).as_posix(): file.stat().st_size for file in found}
-
-
 def together(there: Place, call: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
     """What a call gives of each item, in their order; many at a time if they wait for a store."""
     if not isinstance(there, Remote):
@@ -215,9 +205,23 @@ def together(there: Place, call: Callable[[_Item], _Result], items: Iterable[_It
 
 def total_size(there: Place) -> int:
     """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
-    if there.is_dir():
-        return sum(files_below(there).values())
+    return sum(sizes_below(there).values())
+
+
+def sizes_below(there: Place) -> dict[str, int]:
+    """The bytes of each file in a directory and below, by its path within it; of a file itself by no name.
+
+    In a store this is one request or two, however much there is, or one for each thousand.
+    """
     if isinstance(there, Remote):
-        return int(there.store.get_file_info(there.path).size or 0)
+        info = there.store.get_file_info(there.path)
+        if info.type == fs.FileType.File:
+            return {"": int(info.size)}
+        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+        start = len(there.path) + 1
+        return {one.path[start:]: int(one.size) for one in below if one.type == fs.FileType.File}
     path = cast(Path, there)
-    return path.stat().st_size if path.is_file() else 0
+    if path.is_file():
+        return {"": path.stat().st_size}
+    files = (file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): file.stat().st_size for file in files}

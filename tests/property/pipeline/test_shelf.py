@@ -72,22 +72,24 @@ def told(judged: Callable[[], Report]) -> Report | str:
 
 def judged_from_shelf(trace: ParquetTrace, directory: Path) -> Report:
     """The report, one process to a slice, by readers that have nothing but the files."""
-    shelf = Shelf(directory)
-    shelf.put(trace)
+    directory.mkdir()
+    shelf = Shelf(directory / "table")
+    blocks = (trace.message_part(groups) for groups in trace.message_parts(4))
+    shelf.put(trace.run, trace.processes, trace.stabilities, blocks)
     required, judged = properties_of(trace, None)
 
     def gather(reading: Reading) -> list[SliceFindings]:
         sent = pickle.dumps(reading)
         return [found_elsewhere(trace.path, shelf, sent, process) for process in range(len(trace.processes))]
 
-    report = judge(shelf.take(trace), first_reading(judged, None), required, gather)
+    report = judge(shelf.take(trace.stabilities), first_reading(judged, None), required, gather)
     assert [path.name for path in directory.iterdir()] == ["table"]
     return report
 
 
 def found_elsewhere(path: Place, shelf: Shelf, sent: bytes, process: int) -> SliceFindings:
     trace = open_trace(path)
-    reader = shelf.take(trace)
+    reader = shelf.take(trace.stabilities)
     with pytest.raises(ValueError, match="read-only"):
         reader.history.sent[:] = True
     part = range(process, process + 1)

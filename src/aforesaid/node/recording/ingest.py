@@ -25,7 +25,7 @@ import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Process
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.storage import Place, files_below
+from aforesaid.storage import Place, sizes_below
 from aforesaid.trace import Run, Sink, Tracer
 from aforesaid.wire.segments import SUFFIX, Event, Origin, read_segment, torn_bytes
 
@@ -124,7 +124,7 @@ def _segments(there: Place) -> list[Place]:
     """The segments in a directory and below it, or the one file."""
     if there.is_file():
         return [there]
-    found = (there / path for path in files_below(there) if path.endswith(SUFFIX))
+    found = (there / path for path in sizes_below(there) if path.endswith(SUFFIX))
     return sorted(found, key=lambda segment: (segment.name, str(segment)))
 
 

@@ -62,11 +62,17 @@ class Sifted:
     def used(self) -> Any:
         return self.table.filter(pa.array(self.codes == USED))
 
-    def refused(self) -> Any:
-        """The rows refused, with the reason of each."""
-        rows = self.table.filter(pa.array(self.codes != USED))
-        told = [REASONS[code] for code in self.codes[self.codes != USED].tolist()]
-        return rows.append_column("reason", pa.array(told, pa.string()))
+    def reasons(self) -> dict[str, int]:
+        """How many rows were refused, by reason."""
+        codes, counts = np.unique(self.codes[self.codes != USED], return_counts=True)
+        return {REASONS[code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+    def refused(self, rows_max: int) -> list[tuple[str, str]]:
+        """The first rows refused: the reason, and the row as it came."""
+        places = np.flatnonzero(self.codes != USED)[:rows_max]
+        rows = self.table.take(pa.array(places)).to_pylist()
+        told = self.codes[places].tolist()
+        return [(REASONS[code], str(row)) for code, row in zip(told, rows, strict=True)]
 
 
 def sift_deliveries(table: Any, process_count: int, message_count: int) -> Sifted:

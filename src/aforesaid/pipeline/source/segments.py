@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from aforesaid.core import Misuse
-from aforesaid.storage import Place, files_below
+from aforesaid.storage import Place, sizes_below
 from aforesaid.wire.segments import SUFFIX, Event, read_segment, torn_bytes
 
 EVENTS_AT_ONCE = 10_000
@@ -38,7 +38,7 @@ class SegmentEvents:
 
     def pieces(self, root: Place, bytes_max: int) -> Iterator[tuple[Place, int]]:
         """Whole segments: where a record begins is known by those before it."""
-        found = {path: size for path, size in files_below(root).items() if path.endswith(SUFFIX)}
+        found = {path: size for path, size in sizes_below(root).items() if path.endswith(SUFFIX)}
         if not found:
             raise Misuse(f"no trace segments in {root}")
         yield from ((root / path, found[path]) for path in sorted(found))

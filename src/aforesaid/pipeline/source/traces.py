@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from aforesaid.core import Misuse
-from aforesaid.storage import Place, files_below
+from aforesaid.storage import Place, sizes_below
 from aforesaid.trace.parquet import find_runs
 from aforesaid.trace.parquet.schema import OPTIONAL, RUN_PREFIX, SCHEMAS
 from aforesaid.trace.parquet.table import open_table
@@ -49,7 +49,7 @@ class TraceTable:
     def _sizes(self, root: Place) -> Counter[str]:
         """The table's bytes by the directory of the run: one listing, however many runs there are."""
         sizes: Counter[str] = Counter()
-        for path, size in files_below(root).items():
+        for path, size in sizes_below(root).items():
             names = [root.name, *path.split("/")]
             # It is a file in the run's directory, or a directory of files.
             if self._file in names[1:]:
