@@ -145,7 +145,7 @@ def test_takes_and_gives_dataframes(
     """From JSON, where every integer is 64 bits wide, to tables that SQL can ask."""
     root, made = spoiled
     foreign = as_others_write(root, tmp_path / "foreign", {run.name: run.name for run in find_runs(root)})
-    frames = {}
+    frames: dict[str, Any] = {}
     for name in ("runs", "processes", "messages", "deliveries", "stabilities"):
         spark.read.parquet(str(foreign / name)).write.json(str(tmp_path / name))
         written = spark.read.parquet(str(foreign / name)).schema.json().replace('"integer"', '"long"')
@@ -167,8 +167,10 @@ def test_takes_and_gives_dataframes(
 
 
 def test_dataframes_of_other_types_are_refused_before_any_work(spark: SparkSession) -> None:
-    frames = {name: spark.createDataFrame(SCHEMAS[name].empty_table()) for name in TABLES}
-    frames = {name: frame.withColumn("run", sql.lit("x")) for name, frame in frames.items()}
+    frames: dict[str, Any] = {
+        name: spark.createDataFrame(SCHEMAS[name].empty_table()).withColumn("run", sql.lit("x"))
+        for name in TABLES
+    }
     wrong = frames["deliveries"].withColumn("position", sql.col("position").cast("string"))
     for given, told in (
         ({"deliveries": wrong}, "column position of table deliveries is string, expected int32"),

@@ -116,7 +116,7 @@ def test_a_verdict_that_stays_unknown_exits_3(sweep: Any) -> None:
     [
         (("missing.toml", "--out", "out"), "cannot read grid missing.toml: No such file"),
         (("bad.toml", "--out", "out"), "network: unknown key `losss`; known keys: delay, loss"),
-        (("grid.toml", "--out", "grid.toml"), "cannot write to grid.toml"),
+        (("grid.toml", "--out", "grid.toml"), "cannot write grid.toml"),
         (("grid.toml", "--out", "full"), "is not the run of this grid's scenario"),
     ],
 )
@@ -256,8 +256,8 @@ grid = grid_of({"algorithm": "waiting", "processes": 3, "sweep": {"seeds": 6}})
 with ledger.open():
     planned = plan(grid, ledger)
     with spark_session(retrying(SparkOptions("local[2]", memory="512m", small=True)), "deadly") as spark:
-        execute(spark, planned, simulator=deadly)
-    conclude(planned)
+        made = execute(spark, planned, simulator=deadly)
+    conclude(planned, made)
 """
     out = tmp_path / "out"
     done = subprocess.run(
@@ -266,4 +266,4 @@ with ledger.open():
     assert done.stderr == ""
     rows = {row["seed"]: row for row in pq.read_table(out / "sweep.parquet").to_pylist()}
     assert [rows[seed]["state"] for seed in range(1, 7)] == ["failed", *["done"] * 5]
-    assert rows[1]["error"] == "2 workers died while they ran it"
+    assert rows[1]["error"] == "3 workers died while they ran it"

@@ -11,10 +11,12 @@ from aforesaid.storage.place import (
     Place,
     Remote,
     Unreachable,
+    is_local,
     listing,
     place,
     remove_tree,
     sizes_below,
+    together,
     total_size,
 )
 from aforesaid.storage.ranges import Ranges
@@ -28,12 +30,14 @@ __all__ = [
     "already",
     "appeared",
     "appearing",
+    "is_local",
     "listing",
     "place",
     "put_file",
     "reason",
     "remove_tree",
     "sizes_below",
+    "together",
     "total_size",
     "writing",
 ]
