@@ -8,6 +8,6 @@ and puts it all together, `results` tells it. What the tasks do (`work`, `sift`,
 from aforesaid.pipeline.auditing.driver import audit
 from aforesaid.pipeline.auditing.options import AuditOptions
 from aforesaid.pipeline.auditing.outcome import Outcome
-from aforesaid.pipeline.auditing.results import Audit, summary, write_results
+from aforesaid.pipeline.auditing.results import Audit, summary, write_by_spark, write_results
 
-__all__ = ["Audit", "AuditOptions", "Outcome", "audit", "summary", "write_results"]
+__all__ = ["Audit", "AuditOptions", "Outcome", "audit", "summary", "write_by_spark", "write_results"]

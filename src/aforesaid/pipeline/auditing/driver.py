@@ -26,7 +26,7 @@ from aforesaid.pipeline.auditing.results import Audit
 from aforesaid.pipeline.auditing.sharing import Shelves, shelves
 from aforesaid.pipeline.auditing.work import run_of
 from aforesaid.pipeline.progress import Tell
-from aforesaid.pipeline.session import jvm_memory_bytes
+from aforesaid.pipeline.session import jvm_memory_bytes, storage_settings
 from aforesaid.storage import Place, Unreachable, place
 
 
@@ -72,7 +72,7 @@ def _audit_traces(
     found: Audit, traces: str | os.PathLike[str] | Place, options: AuditOptions, room: Shelves, tell: Tell
 ) -> None:
     try:
-        layout = find_layout(place(traces))
+        layout = find_layout(place(traces, storage_settings(found.spark)))
     except Unreachable:
         frames = frames_at(found.spark, os.fspath(traces))  # type: ignore[arg-type]
         _audit_frames(found, checked_frames(frames), options, room, tell)

@@ -128,6 +128,15 @@ def write_results(audit: Audit, directory: Path) -> None:
     (directory / "summary.json").write_text(json.dumps(summary(audit), indent=2) + "\n")
 
 
+def write_by_spark(audit: Audit, uri: str, overwrite: bool = False) -> None:
+    """The same where only Spark can write: each table a directory of files."""
+    mode = "overwrite" if overwrite else "error"
+    for name, table in audit.tables.items():
+        audit.spark.createDataFrame(table).coalesce(1).write.mode(mode).parquet(f"{uri}/{name}.parquet")
+    told = audit.spark.createDataFrame([(json.dumps(summary(audit)),)], "value string")
+    told.coalesce(1).write.mode(mode).text(f"{uri}/summary.json")
+
+
 def summary(audit: Audit) -> dict[str, Any]:
     """The whole audit in a few numbers."""
     runs = [_summary(outcome) for outcome in audit.outcomes]

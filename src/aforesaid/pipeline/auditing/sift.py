@@ -78,9 +78,12 @@ class Sifted:
 def sift_deliveries(table: Any, process_count: int, message_count: int) -> Sifted:
     """Rows of `deliveries`, with every row of each process they name."""
     process, position = _integers(table, "process"), _integers(table, "position")
-    order = np.lexsort((position, process))
-    table = table.take(pa.array(order))
-    process, position = process[order], position[order]
+    # One key sorts many times faster than two; what is outside of its halves is refused anyway.
+    key = (np.clip(process, -1, process_count) << 32) + np.clip(position, -1, (1 << 31) - 1)
+    if np.any(key[1:] < key[:-1]):
+        order = np.argsort(key)
+        table = table.take(pa.array(order))
+        process, position = process[order], position[order]
     message, time_ns = _integers(table, "message"), _integers(table, "time_ns")
     codes = np.zeros(len(process), np.int8)
     codes[time_ns == _NONE] = _NO_TIME
