@@ -1,23 +1,60 @@
-"""Machines that share an object store and nothing else, as real clusters do."""
+"""Machines that share an object store and nothing else: the same results, whoever is killed meanwhile.
+
+One driver serves all tests, with speculation and adaptive execution on. "In the middle" is made sure, not
+slept for: tasks run while the store stands still, so none of them can have ended when one of us is killed.
+"""
 
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from aforesaid.pipeline.auditing import audit
+from aforesaid.pipeline.measuring import metrics
+from aforesaid.sim import Scenario, simulate
+from aforesaid.sim.grid import grid_of
+from aforesaid.storage import sizes_below
+from aforesaid.trace.parquet import open_trace
+from support.injected import injected, write
+from support.s3 import Bucket, Server, new_bucket
 from support.servers import Cluster, driver_environment
 
-SECONDS_MAX = 120
+SECONDS_MAX = 240
 
-LOOKING = """
-import json, os, sys, time
+DRIVER = """
+import json, os, sys, threading, time, traceback
 from pathlib import Path
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.pipeline.tasks import run_tasks
 
+def watch(tracker):
+    while True:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        Path("active.new").write_text(str(sum(stage.numActiveTasks for stage in stages if stage)))
+        Path("active.new").rename("active")
+        time.sleep(0.02)
+
+master, *settings = sys.argv[1:]
+with spark_session(SparkOptions(master, memory="512m", small=True, conf=tuple(settings)), "tests") as spark:
+    threading.Thread(target=watch, args=(spark.sparkContext.statusTracker(),), daemon=True).start()
+    names = dict(globals())
+    for line in sys.stdin:
+        try:
+            exec(json.loads(line), names)
+            print(json.dumps(names["told"]), flush=True)
+        except Exception:
+            print(json.dumps({"failed": traceback.format_exc()}), flush=True)
+"""
+
+LOOK = """
 def look(directory):
     import aforesaid
     machine = os.readlink("/proc/self/ns/mnt")
@@ -28,39 +65,179 @@ def look(directory):
 
 here = Path("here").resolve()
 look(here)
-found = set()
-with spark_session(SparkOptions(sys.argv[1], memory="512m", small=True), "test") as spark:
-    end = time.monotonic() + 60
-    while len(found) < 2 and time.monotonic() < end:
-        found |= set(run_tasks(spark, look, [str(here)] * 4))
-print(json.dumps([sorted(found), os.listdir(here)]))
+found, end = set(), time.monotonic() + 120
+while len({machine for machine, _, _ in found}) < 2 and time.monotonic() < end:
+    found |= set(run_tasks(spark, look, [str(here)] * 4))
+told = [sorted(found), os.listdir(here)]
 """
 
+SWEEP = """
+from aforesaid.pipeline.sweeping import sweep
+told = [row.asDict() for row in sweep(spark, {grid}, {out!r}, judge=True).collect()]
+"""
 
-@pytest.fixture
-def driver(machines: Cluster, tmp_path: Path) -> Any:
-    """Runs a program of Python's as a driver of the machines; gives what it printed, read as JSON."""
+AUDIT = """
+from aforesaid.pipeline.auditing import AuditOptions, audit
+found = audit(spark, {traces!r}, options=AuditOptions({options}))
+told = {{outcome.run: outcome.report.to_dict() for outcome in found.outcomes}}
+"""
 
-    def run(code: str, *arguments: str) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-c", code, machines.address, *arguments],
-            cwd=tmp_path,
-            env=driver_environment(tmp_path),
-            capture_output=True,
+METRICS = """
+from aforesaid.pipeline.measuring import metrics
+told = {{name: frame.toArrow().to_pylist() for name, frame in metrics(spark, {traces!r}).items()}}
+"""
+
+GRID = {
+    "duration_ms": 400,
+    "sample_ms": 50,
+    "workload": [{"kind": "rate", "per_second": 20}],
+    "sweep": {"algorithm": ["waiting", "reliable"], "processes": [4, 8], "seeds": 3},
+}
+
+
+class Driver:
+    """A driver of the machines, which does what it is told in lines of JSON."""
+
+    def __init__(self, machines: Cluster, s3: Server, directory: Path) -> None:
+        self.machines, self.s3, self._directory = machines, s3, directory
+        settings = {
+            **{f"spark.hadoop.{name}": value for name, value in s3.settings.items()},
+            "spark.speculation": "true",
+            "spark.speculation.interval": "100ms",
+            "spark.sql.adaptive.enabled": "true",
+        }
+        pairs = [f"{name}={value}" for name, value in settings.items()]
+        self._log = (directory / "driver.log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, machines.address, *pairs],
+            cwd=directory,
+            env=driver_environment(directory),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
             text=True,
-            timeout=SECONDS_MAX,
-            check=False,
         )
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        return json.loads(done.stdout)
 
-    return run
+    def ask(self, code: str) -> Any:
+        self.tell(code)
+        return self.answer()
+
+    def tell(self, code: str) -> None:
+        assert self.process.stdin is not None
+        print(json.dumps(code), file=self.process.stdin, flush=True)
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
+        answer = self.process.stdout.readline()
+        assert answer, (self._directory / "driver.log").read_text()
+        told = json.loads(answer)
+        assert "failed" not in told, told["failed"]
+        return told
+
+    def in_the_middle(self, act: Callable[[], None]) -> None:
+        """Act while tasks run that cannot end."""
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            if self._active():
+                with self.s3.standing_still():
+                    time.sleep(0.5)
+                    if self._active():
+                        act()
+                        return
+            time.sleep(0.02)
+        raise TimeoutError("no task ran")
+
+    def _active(self) -> int:
+        return int((self._directory / "active").read_text())
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self._log.close()
 
 
-def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Any) -> None:
-    found, here = driver(LOOKING)
+@pytest.fixture(scope="module")
+def driver(machines: Cluster, s3: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    started = Driver(machines, s3, tmp_path_factory.mktemp("driver"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small runs with faults, and one of a hundred times their size."""
+    there = tmp_path_factory.mktemp("traces")
+    for seed in range(6):
+        write(injected(20, 60, faults=5, seed=seed), there, f"small{seed}", row_group_rows=500)
+    write(injected(200, 600, faults=5, stability=True), there, "large", row_group_rows=10_000)
+    return there
+
+
+@pytest.fixture(scope="module")
+def stored(root: Path, s3: Server) -> Bucket:
+    """The same in a bucket: our layout in `ours`, one table over all runs in `others`."""
+    bucket = new_bucket(s3, "true-cluster")
+    for path in sizes_below(root):
+        (bucket.place / "ours" / path).write_bytes((root / path).read_bytes())
+    for table in ("runs", "processes", "messages", "deliveries", "stabilities"):
+        rows = []
+        for run in root.iterdir():
+            part = pq.read_table(run / f"{table}.parquet", partitioning=None)
+            name = pa.repeat(run.name.removeprefix("run="), len(part))
+            rows.append(part.append_column("run", name))
+        pq.write_table(pa.concat_tables(rows), root.parent / "table", row_group_size=20_000)
+        (bucket.place / "others" / f"{table}.parquet").write_bytes((root.parent / "table").read_bytes())
+    return bucket
+
+
+def kill_both(driver: Driver) -> None:
+    """An executor, and when tasks run again a worker with another one; two come in their place."""
+    first, second = driver.machines.workers[-2:]
+    driver.in_the_middle(first.kill_executors)
+    driver.in_the_middle(second.kill)
+    driver.machines.add_worker()
+
+
+def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Driver) -> None:
+    found, here = driver.ask(LOOK)
     assert len({machine for machine, _, _ in found}) == 2
     assert len(here) == 1
     for machine, package, seen in found:
         assert seen == [machine] != here
         assert package.endswith("aforesaid.zip/aforesaid/__init__.py")
+
+
+def test_a_sweep_is_what_the_simulator_alone_would_make(driver: Driver, bucket: Bucket) -> None:
+    driver.tell(SWEEP.format(grid=GRID, out=f"{bucket.uri}/sweep"))
+    kill_both(driver)
+    rows = driver.answer()
+    scenarios = {one.run: one.scenario for one in grid_of(GRID).planned}
+    assert [(row["run"], row["state"], row["verdict"]) for row in rows] == [
+        (run, "done", "kept") for run in scenarios
+    ]
+    for run, scenario in scenarios.items():
+        assert isinstance(scenario, Scenario)
+        made = open_trace(bucket.place / "sweep" / f"run={run}")
+        assert made.run.digest == simulate(scenario)[0].run.digest
+
+
+@pytest.mark.parametrize("options", ["", "whole_bytes=0, slice_deliveries=20_000"], ids=["whole", "sliced"])
+@pytest.mark.parametrize("layout", ["ours", "others"])
+def test_an_audit_is_that_of_one_machine(
+    driver: Driver, stored: Bucket, spark: SparkSession, root: Path, layout: str, options: str
+) -> None:
+    driver.tell(AUDIT.format(traces=f"{stored.uri}/{layout}", options=options))
+    if options:
+        kill_both(driver)
+    found = audit(spark, root)
+    expected = {outcome.run: outcome.report.to_dict() for outcome in found.outcomes if outcome.report}
+    assert driver.answer() == json.loads(json.dumps(expected))
+
+
+def test_metrics_are_those_of_one_machine(
+    driver: Driver, stored: Bucket, spark: SparkSession, root: Path
+) -> None:
+    driver.tell(METRICS.format(traces=f"{stored.uri}/ours"))
+    kill_both(driver)
+    expected = {name: frame.toArrow().to_pylist() for name, frame in metrics(spark, root).items()}
+    assert driver.answer() == expected

@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +28,7 @@ class Server:
 
     endpoint: str
     log: Path
+    pid: int
 
     @property
     def settings(self) -> dict[str, str]:
@@ -45,6 +47,15 @@ class Server:
         """The same as arguments of a command."""
         pairs = (f"spark.hadoop.{name}={value}" for name, value in self.settings.items())
         return [word for pair in pairs for word in ("--conf", pair)]
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Answers nobody for the length of a block."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def requests(self) -> list[str]:
         """What it was asked so far, as in `GET /bucket/key`."""
@@ -75,10 +86,10 @@ def s3_server(directory: Path) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = Server(f"http://127.0.0.1:{port}", directory / "s3.log")
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with server.log.open("wb") as log:
+    with (directory / "s3.log").open("wb") as log:
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": ""}, stdout=log, stderr=log)
+    server = Server(f"http://127.0.0.1:{port}", directory / "s3.log", process.pid)
     try:
         _wait_for(server)
         yield server

@@ -37,11 +37,12 @@ class Server:
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 
-    def executors(self) -> list[int]:
-        """The JVMs that run tasks for it."""
-        return [int(process.name) for process in Path("/proc").glob("[0-9]*") if self._runs_in(process)]
+    def kill_executors(self) -> None:
+        """The JVMs that run tasks for it; it will start others."""
+        for process in filter(self._has_started, Path("/proc").glob("[0-9]*")):
+            os.kill(int(process.name), signal.SIGKILL)
 
-    def _runs_in(self, process: Path) -> bool:
+    def _has_started(self, process: Path) -> bool:
         try:
             ours = os.getpgid(int(process.name)) == self.pid
             return ours and EXECUTOR in (process / "cmdline").read_bytes()
