@@ -134,15 +134,14 @@ class Driver:
         assert "failed" not in told, told["failed"]
         return told
 
-    def in_the_middle(self, act: Callable[[], None]) -> None:
-        """Act while tasks run that cannot end."""
+    def in_the_middle(self, act: Callable[[], bool]) -> None:
+        """Act while tasks run that cannot end; again, until there was something to do."""
         end = time.monotonic() + SECONDS_MAX
         while time.monotonic() < end:
             if self._active():
                 with self.s3.standing_still():
                     time.sleep(0.5)
-                    if self._active():
-                        act()
+                    if self._active() and act():
                         return
             time.sleep(0.02)
         raise TimeoutError("no task ran")
@@ -191,11 +190,10 @@ def stored(root: Path, s3: Server) -> Bucket:
 
 
 def kill_both(driver: Driver) -> None:
-    """An executor, and when tasks run again a worker with another one; two come in their place."""
-    first, second = driver.machines.workers[-2:]
+    """An executor, and when tasks run again a worker with the other one."""
+    first, second = driver.machines.workers
     driver.in_the_middle(first.kill_executors)
-    driver.in_the_middle(second.kill)
-    driver.machines.add_worker()
+    driver.in_the_middle(lambda: driver.machines.kill_worker(second))
 
 
 def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Driver) -> None:
@@ -239,5 +237,10 @@ def test_metrics_are_those_of_one_machine(
 ) -> None:
     driver.tell(METRICS.format(traces=f"{stored.uri}/ours"))
     kill_both(driver)
-    expected = {name: frame.toArrow().to_pylist() for name, frame in metrics(spark, root).items()}
-    assert driver.answer() == expected
+    found = driver.answer()
+    # Sums of fractions depend on the order in which tasks end, in their last digits.
+    expected = {
+        name: [pytest.approx(row, rel=1e-9, nan_ok=True) for row in frame.toArrow().to_pylist()]
+        for name, frame in metrics(spark, root).items()
+    }
+    assert found == expected

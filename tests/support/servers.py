@@ -34,13 +34,12 @@ class Server:
     def said(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-    def kill_executors(self) -> None:
-        """The JVMs that run tasks for it; it will start others."""
-        for process in filter(self._has_started, Path("/proc").glob("[0-9]*")):
-            os.kill(int(process.name), signal.SIGKILL)
+    def kill_executors(self) -> bool:
+        """Kill the JVMs that run tasks for it, if there are any; it will start others."""
+        found = [int(process.name) for process in Path("/proc").glob("[0-9]*") if self._has_started(process)]
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return bool(found)
 
     def _has_started(self, process: Path) -> bool:
         try:
@@ -51,7 +50,7 @@ class Server:
 
 
 class Cluster:
-    """A master on loopback and two workers of one core each; one more for each that is killed.
+    """A master on loopback and two workers of one core each.
 
     With `hidden` directories every worker is a machine of its own: in a mount namespace in which these are
     empty, and where what it writes to them is its alone.
@@ -65,21 +64,26 @@ class Cluster:
         self._master = stack.enter_context(start)
         wait_for(lambda: "New state: ALIVE" in self._master.said(), self._master)
         self.workers: list[Server] = []
+        self._started = 0
         for _ in range(2):
-            self.add_worker()
-        self.wait_for_workers()
+            self._add_worker()
+        wait_for(lambda: self._master.said().count("Registering worker") == 2, self._master)
 
-    def add_worker(self) -> None:
-        name = f"worker-{len(self.workers) + 1}"
+    def kill_worker(self, worker: Server) -> bool:
+        """Another one is started in its place."""
+        os.kill(worker.pid, signal.SIGKILL)
+        self.workers.remove(worker)
+        self._add_worker()
+        return True
+
+    def _add_worker(self) -> None:
+        self._started += 1
+        name = f"worker-{self._started}"
         # A host of its own, too: Spark looks on its own disk for what another executor of its host has made.
-        host = f"127.0.0.{len(self.workers) + 2}"
+        host = f"127.0.0.{self._started + 1}"
         arguments = (*WORKER, "--work-dir", str(self._directory / name), self.address)
         start = server(self._directory, name, *arguments, host=host, hidden=self._hidden)
         self.workers.append(self._stack.enter_context(start))
-
-    def wait_for_workers(self) -> None:
-        """Until all that were started have found the master."""
-        wait_for(lambda: self._master.said().count("Registering worker") == len(self.workers), self._master)
 
 
 @contextmanager
