@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, field
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import FIFO_LINKS, RELIABLE_LINKS
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.needs import Given, demand
 from aforesaid.protocols.outside import absolute
@@ -51,8 +51,8 @@ from aforesaid.sim.parts import (
 _Described = TypeVar("_Described")
 
 REMEDIES = {
-    RELIABLE_LINKS: "set network.retransmit = true, or no loss",
-    FIFO_LINKS: "set network.fifo = true, without duplication or retransmit",
+    Need.RELIABLE_LINKS: "set network.retransmit = true, or no loss",
+    Need.FIFO_LINKS: "set network.fifo = true, without duplication or retransmit",
 }
 """How a scenario gives an algorithm what it needs."""
 

@@ -68,16 +68,7 @@ from aforesaid.core import (
     Timer,
     frame,
 )
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    FIXED_GROUP,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options
 
@@ -386,7 +377,7 @@ ENTRY = Algorithm(
     name="newtop",
     title="Newtop: Lamport clocks, one order for all",
     sources=(cite("ezhilchelvan1995newtop"), cite("almeida2026hybrid", "section 3.1 and table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.DETECTOR),
     promises=(*RELIABLE, *ORDER, "stability"),
     metadata="one id and two clocks",
     make=_make,

@@ -21,16 +21,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta
 
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
-from aforesaid.protocols.algorithm import (
-    FIFO_LINKS,
-    FIXED_GROUP,
-    NO_CRASH,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive
 
@@ -110,7 +101,7 @@ ENTRY = Algorithm(
     name="tree",
     title="FIFO broadcast along a spanning tree",
     sources=(cite("blessing2017tree"), cite("almeida2026hybrid", "section 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id",
     make=_make,

@@ -49,16 +49,7 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import (
-    FIFO_LINKS,
-    FIXED_GROUP,
-    NO_CRASH,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive
 from aforesaid.structures import SlidingArray
@@ -184,7 +175,7 @@ ENTRY = Algorithm(
     name="cykas",
     title="Cykas: permission to tell; may starve a busy receiver",
     sources=(cite("tong2024cykas"), cite("almeida2026hybrid", "section 4.3 and table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one flag",
     make=_make,

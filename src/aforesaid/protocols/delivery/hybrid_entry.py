@@ -6,12 +6,11 @@ from msgspec import Meta
 
 from aforesaid.protocols.algorithm import (
     BEST_EFFORT,
-    DETECTOR,
-    FIXED_GROUP,
     ORDER,
     ORDER_UNLESS_LOST,
     RELIABLE,
     Algorithm,
+    Need,
     Setup,
 )
 from aforesaid.protocols.bibliography import cite
@@ -56,7 +55,7 @@ def hybrid_entry(
         name=name,
         title=title,
         sources=(cite("almeida2026hybrid", f"{section} (corrected)"),),
-        needs=(FIXED_GROUP, DETECTOR),
+        needs=(Need.FIXED_GROUP, Need.DETECTOR),
         promises=(*RELIABLE, *ORDER),
         # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.
         promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),

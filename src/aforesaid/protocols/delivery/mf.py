@@ -44,7 +44,7 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
 
@@ -210,7 +210,7 @@ ENTRY = Algorithm(
     name="mf",
     title="MF: one unacknowledged message at a time",
     sources=(cite("mattern1995lightweight"), cite("almeida2026hybrid", "section 3.2 and table 1")),
-    needs=(FIXED_GROUP, DETECTOR),
+    needs=(Need.FIXED_GROUP, Need.DETECTOR),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one number",
     make=_make,

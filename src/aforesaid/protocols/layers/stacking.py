@@ -5,17 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.core import CausalBroadcast, Layer
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIXED_GROUP,
-    MAJORITY,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    UNIFORM,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, UNIFORM, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.layers import reliable, uniform
 from aforesaid.protocols.layers.reliable import EagerReliable
@@ -44,7 +34,7 @@ RB = Below(
     "",
     "reliable broadcast",
     "layer rb",
-    (RELIABLE_LINKS,),
+    (Need.RELIABLE_LINKS,),
     RELIABLE,
     lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
     reliable.Relay,
@@ -54,7 +44,7 @@ URB = Below(
     "_uniform",
     "uniform broadcast (all-ack)",
     "layer urb",
-    (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
+    (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.DETECTOR),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
     uniform.Relay,
@@ -64,7 +54,7 @@ URB_MAJORITY = Below(
     "_majority",
     "uniform broadcast (majority)",
     "layer urb",
-    (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
+    (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.MAJORITY),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
     uniform.Relay,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
 from aforesaid.protocols.overlay.frames import (
@@ -75,7 +75,7 @@ ENTRIES = (
         name="prc",
         title="PRC-broadcast: link memory on a changing overlay",
         sources=(cite("nedelec2018forget", "algorithm 2"),),
-        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
         make=_unsampled,
@@ -87,7 +87,7 @@ ENTRIES = (
         name="prc_spray",
         title="PRC-broadcast on the overlay that Spray samples",
         sources=(cite("nedelec2018forget", "algorithm 2 and section 3"), cite("nedelec2017spray")),
-        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
         make=_sampled,

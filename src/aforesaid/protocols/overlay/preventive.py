@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
-from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import (
@@ -405,7 +405,7 @@ ENTRY = Algorithm(
     name="preventive",
     title="preventive broadcast: new links are made safe before they are used",
     sources=(cite("nedelec2018preventive", "corrected"), cite("nedelec2018forget", "table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one link",
     make=_make,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.broadcast.pak.protocol import Pak, validate_credit
 from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
@@ -76,7 +76,7 @@ ENTRIES = tuple(
         name=name,
         title=title,
         sources=(cite("baldoni1998pak", f"{section} (corrected)"),),
-        needs=(FIXED_GROUP, DETECTOR),
+        needs=(Need.FIXED_GROUP, Need.DETECTOR),
         promises=(*RELIABLE, *ORDER, "stability"),
         metadata="one number, one bit and n entries of ceil(log2 k) bits",
         make=make,
