@@ -20,33 +20,9 @@ from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.needs import Given, demand
 from aforesaid.protocols.outside import absolute
+from aforesaid.sim import parts
 from aforesaid.sim.explain import explain
-from aforesaid.sim.parts import (
-    Churn,
-    Count,
-    Crash,
-    Delay,
-    Detector,
-    Fault,
-    Flap,
-    HotSpot,
-    Join,
-    Leave,
-    Milliseconds,
-    Moment,
-    Network,
-    Partition,
-    Pause,
-    PerLink,
-    Pipeline,
-    Rate,
-    Rewire,
-    Schedule,
-    Suspect,
-    Uniform,
-    Value,
-    Workload,
-)
+from aforesaid.sim.parts import Count, Milliseconds, Value
 
 _Described = TypeVar("_Described")
 
@@ -72,10 +48,10 @@ class Scenario(Value, frozen=True):
     """Measure buffers and traffic this often; 0: never."""
     options: dict[str, Any] = field(default_factory=dict)
     """The algorithm's own settings."""
-    network: Network = field(default_factory=Network)
-    detector: Detector = field(default_factory=Detector)
-    workload: list[Workload] = field(default_factory=lambda: [Rate(per_second=5.0)])
-    fault: list[Fault] = field(default_factory=list)
+    network: parts.Network = field(default_factory=parts.Network)
+    detector: parts.Detector = field(default_factory=parts.Detector)
+    workload: list[parts.Workload] = field(default_factory=lambda: [parts.Rate(per_second=5.0)])
+    fault: list[parts.Fault] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -139,7 +115,7 @@ class Scenario(Value, frozen=True):
             fan_out = getattr(workload, "fan_out", 1)
             if entry.unicast and fan_out > 1:
                 raise Misuse(f"{entry.name} sends to one process at a time, but fan_out is {fan_out}")
-        rewired = [fault for fault in self.fault if isinstance(fault, Rewire | Flap)]
+        rewired = [fault for fault in self.fault if isinstance(fault, parts.Rewire | parts.Flap)]
         if rewired and not entry.linked:
             kind = rewired[0].__struct_config__.tag
             linked = ", ".join(other.name for other in CATALOG.values() if other.linked)
@@ -150,12 +126,12 @@ class Scenario(Value, frozen=True):
     @property
     def _suspects(self) -> bool:
         """Whether the detector errs."""
-        return any(isinstance(fault, Suspect) for fault in self.fault)
+        return any(isinstance(fault, parts.Suspect) for fault in self.fault)
 
     def _given(self) -> Given:
         network = self.network
         loses = network.loss > 0 or any(
-            isinstance(fault, Partition) and fault.frames == "lost" for fault in self.fault
+            isinstance(fault, parts.Partition) and fault.frames == "lost" for fault in self.fault
         )
         return Given(
             processes=self.processes,
@@ -167,18 +143,18 @@ class Scenario(Value, frozen=True):
         )
 
 
-def _crashes(fault: Fault, processes: int) -> int:
+def _crashes(fault: parts.Fault, processes: int) -> int:
     """How many processes a fault may crash."""
-    if isinstance(fault, Crash):
+    if isinstance(fault, parts.Crash):
         return 1 if fault.share is None else round(fault.share * processes)
-    return processes if isinstance(fault, Churn) and fault.crashes_per_second else 0
+    return processes if isinstance(fault, parts.Churn) and fault.crashes_per_second else 0
 
 
-def _moves(fault: Fault) -> bool:
+def _moves(fault: parts.Fault) -> bool:
     """True for a fault by which processes join or leave."""
-    if isinstance(fault, Churn):
+    if isinstance(fault, parts.Churn):
         return fault.joins_per_second > 0 or fault.leaves_per_second > 0
-    return isinstance(fault, Join | Leave)
+    return isinstance(fault, parts.Join | parts.Leave)
 
 
 def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
@@ -217,68 +193,68 @@ def _beside(root: Path, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _named(part: Workload | Fault) -> list[str]:
+def _named(part: parts.Workload | parts.Fault) -> list[str]:
     """The processes a part of a scenario names."""
-    if isinstance(part, Rate):
+    if isinstance(part, parts.Rate):
         return part.processes
-    if isinstance(part, HotSpot):
+    if isinstance(part, parts.HotSpot):
         return part.hot
-    if isinstance(part, Pipeline):
+    if isinstance(part, parts.Pipeline):
         return part.stages
-    if isinstance(part, Partition):
+    if isinstance(part, parts.Partition):
         return [name for group in part.groups for name in group]
-    if isinstance(part, Join):
+    if isinstance(part, parts.Join):
         return [part.contact]
-    if isinstance(part, Suspect):
+    if isinstance(part, parts.Suspect):
         return [part.process, part.suspected]
-    if isinstance(part, Crash | Pause | Leave | Flap):
+    if isinstance(part, parts.Crash | parts.Pause | parts.Leave | parts.Flap):
         return [part.process]
     return []
 
 
-def _validate_delay(delay: Delay) -> None:
-    if isinstance(delay, Uniform) and delay.max_ms < delay.min_ms:
+def _validate_delay(delay: parts.Delay) -> None:
+    if isinstance(delay, parts.Uniform) and delay.max_ms < delay.min_ms:
         raise Misuse(f"network.delay: max_ms {delay.max_ms:g} is below min_ms {delay.min_ms:g}")
-    if isinstance(delay, PerLink):
+    if isinstance(delay, parts.PerLink):
         _validate_delay(delay.spread)
-    if isinstance(delay, Schedule):
+    if isinstance(delay, parts.Schedule):
         times = [at for at, _ in delay.points]
         if times != sorted(set(times)):
             raise Misuse("network.delay: the times of a schedule's points must increase")
 
 
-def _validate_span(part: Workload | Fault, where: str) -> None:
+def _validate_span(part: parts.Workload | parts.Fault, where: str) -> None:
     """A part that lasts from one time until another."""
     from_ms, until_ms = getattr(part, "from_ms", 0), getattr(part, "until_ms", None)
     if until_ms is not None and until_ms <= from_ms:
         raise Misuse(f"{where}: until_ms {until_ms:g} is not after from_ms {from_ms:g}")
 
 
-def _validate_fault(fault: Fault, where: str) -> None:
-    if isinstance(fault, Partition):
+def _validate_fault(fault: parts.Fault, where: str) -> None:
+    if isinstance(fault, parts.Partition):
         names = [name for group in fault.groups for name in group]
         if len(set(names)) < len(names):
             raise Misuse("fault partition: a process stands in two groups")
-    if isinstance(fault, Crash) and (fault.at_ms is None) == (fault.after_deliveries is None):
+    if isinstance(fault, parts.Crash) and (fault.at_ms is None) == (fault.after_deliveries is None):
         raise Misuse("fault crash: give either at_ms or after_deliveries")
     if (
-        isinstance(fault, Crash)
+        isinstance(fault, parts.Crash)
         and fault.share is not None
         and (fault.at_ms is None or fault.process != "any")
     ):
         raise Misuse("fault crash: share goes with at_ms, and the seed chooses the processes")
-    if isinstance(fault, Churn) and not (_moves(fault) or fault.crashes_per_second):
+    if isinstance(fault, parts.Churn) and not (_moves(fault) or fault.crashes_per_second):
         raise Misuse(
             "fault churn: give a rate: joins_per_second, leaves_per_second or crashes_per_second, above 0"
         )
-    if isinstance(fault, Rewire) and not fault.open + fault.close + fault.reopen + fault.flap:
+    if isinstance(fault, parts.Rewire) and not fault.open + fault.close + fault.reopen + fault.flap:
         raise Misuse("fault rewire: one of open, close, reopen and flap must be above 0")
     at_ms = getattr(fault, "at_ms", None)
     if at_ms is not None:
         _validate_moment(at_ms, where)
 
 
-def _validate_moment(at_ms: Moment, where: str) -> None:
+def _validate_moment(at_ms: parts.Moment, where: str) -> None:
     times = at_ms if isinstance(at_ms, list) else [at_ms, at_ms]
     if len(times) != 2 or not 0 <= times[0] <= times[1]:
         raise Misuse(f"{where}: at_ms must be a time from 0 on, or [earliest, latest]; it is {at_ms}")

@@ -7,21 +7,7 @@ from msgspec import Meta
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
-from aforesaid.protocols.overlay.frames import (
-    Ack,
-    Agree,
-    Buffer,
-    Close,
-    Control,
-    Copy,
-    Fin,
-    Flood,
-    Join,
-    Keep,
-    Reset,
-    Sampled,
-    Welcome,
-)
+from aforesaid.protocols.overlay.frames import OF_LINKS, Sampled
 from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
 from aforesaid.protocols.overlay.living import Heir, Living, Spare, Unsampled
 from aforesaid.protocols.overlay.prc import PRC
@@ -67,7 +53,6 @@ def _sampled(setup: Setup, options: PrcSprayOptions) -> Living:
     return Living(_prc(setup, options), Spray(setup.me, nanoseconds(options.period_ms), setup.incarnation))
 
 
-_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)
 _SAMPLING = (Sampled[Spare], Sampled[Introduce], Sampled[Request], Sampled[Reply], Sampled[Heir])
 
 ENTRIES = (
@@ -80,7 +65,7 @@ ENTRIES = (
         metadata="one id and one link",
         make=_unsampled,
         options=PrcOptions,
-        frames=_LINKS,
+        frames=OF_LINKS,
         linked=True,
     ),
     Algorithm(
@@ -92,7 +77,7 @@ ENTRIES = (
         metadata="one id and one link",
         make=_sampled,
         options=PrcSprayOptions,
-        frames=(*_LINKS, *_SAMPLING),
+        frames=(*OF_LINKS, *_SAMPLING),
         linked=True,
         samples=True,
     ),
