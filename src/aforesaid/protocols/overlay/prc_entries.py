@@ -9,8 +9,9 @@ from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
 from aforesaid.protocols.overlay.frames import OF_LINKS, Sampled
 from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
-from aforesaid.protocols.overlay.living import Heir, Living, Spare, Unsampled
+from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.protocols.overlay.spray import Introduce, Reply, Request, Spray
 
 
@@ -45,10 +46,6 @@ def _prc(setup: Setup, options: PrcOptions) -> PRC:
     )
 
 
-def _unsampled(setup: Setup, options: PrcOptions) -> Living:
-    return Living(_prc(setup, options), Unsampled())
-
-
 def _sampled(setup: Setup, options: PrcSprayOptions) -> Living:
     return Living(_prc(setup, options), Spray(setup.me, nanoseconds(options.period_ms), setup.incarnation))
 
@@ -63,7 +60,7 @@ ENTRIES = (
         needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
-        make=_unsampled,
+        make=lambda setup, options: Living(_prc(setup, options), Sampler()),
         options=PrcOptions,
         frames=OF_LINKS,
         linked=True,
