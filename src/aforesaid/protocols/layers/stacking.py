@@ -7,7 +7,7 @@ from typing import Any
 from aforesaid.core import CausalBroadcast, Layer
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, UNIFORM, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.layers import reliable, uniform
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.options import Options
@@ -25,8 +25,6 @@ class Below:
     needs: tuple[str, ...]
     promises: tuple[str, ...]
     make: Callable[[Setup], Layer]
-    relay: Any
-    """The frame in which it carries a body."""
 
 
 RB = Below(
@@ -37,7 +35,6 @@ RB = Below(
     (Need.RELIABLE_LINKS,),
     RELIABLE,
     lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
-    reliable.Relay,
 )
 URB = Below(
     "uniform",
@@ -47,7 +44,6 @@ URB = Below(
     (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.DETECTOR),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
-    uniform.Relay,
 )
 URB_MAJORITY = Below(
     "majority",
@@ -57,7 +53,6 @@ URB_MAJORITY = Below(
     (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.MAJORITY),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
-    uniform.Relay,
 )
 LAYERS = (RB, URB, URB_MAJORITY)
 
@@ -87,7 +82,7 @@ def over_each(
             promises=(*below.promises, *ORDER, *promises),
             metadata=metadata,
             make=over(below),
-            frames=(below.relay[body],) if below in published else (),
+            frames=(Relay[body],) if below in published else (),
         )
         for below in LAYERS
     )

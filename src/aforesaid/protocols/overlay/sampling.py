@@ -40,7 +40,7 @@ class Links(Protocol):
 
 
 class Sampler:
-    """Peer sampling at one process. As it is, none: links come and go as the host says, and no arc holds them."""
+    """Peer sampling at one process; by itself none: links are the host's, and no arc holds them."""
 
     def begin(self, neighbours: Sequence[Process], now: Nanoseconds, links: Links) -> None:
         """A founder starts with arcs to these; they are linked already."""
