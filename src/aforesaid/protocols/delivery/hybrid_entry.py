@@ -16,7 +16,7 @@ from aforesaid.protocols.algorithm import (
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
-from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
 
 class HybridOptions(Options, frozen=True):
@@ -40,16 +40,7 @@ def hybrid_entry(
     """The entry of one of the four."""
 
     def make(setup: Setup, options: HybridOptions) -> HybridProcess[Any]:
-        return kind(
-            setup.me,
-            setup.incarnation,
-            retransmit=options.retransmit,
-            resend_after=nanoseconds(options.resend_ms),
-            backoff_max=options.backoff_max,
-            burst_max=options.burst_max,
-            buffer_max=options.buffer_max,
-            early_max=options.early_max,
-        )
+        return kind(setup.me, setup.incarnation, **keywords(options, resend_ms="resend_after"))
 
     return Algorithm(
         name=name,

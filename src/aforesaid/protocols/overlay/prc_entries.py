@@ -8,7 +8,7 @@ from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setu
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
 from aforesaid.protocols.overlay.frames import OF_LINKS, Sampled
-from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.sampling import Sampler
@@ -40,9 +40,12 @@ def _prc(setup: Setup, options: PrcOptions) -> PRC:
         setup.me,
         setup.group,
         setup.incarnation,
+        degree=options.degree,
         both_ways=options.both_ways,
+        patience=nanoseconds(options.handshake_ms),
+        tries=options.tries,
+        buffer_max=options.buffer_max,
         alpha_direct=options.alpha == "direct",
-        **link_settings(options),
     )
 
 

@@ -35,10 +35,11 @@ from typing import Any
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
+from aforesaid.protocols.options import keywords
 from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid, Said
-from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from aforesaid.structures import Received
 
@@ -388,7 +389,8 @@ class Preventive(Linking):
 
 
 def _make(setup: Setup, options: LinkOptions) -> Preventive:
-    return Preventive(setup.me, setup.group, setup.incarnation, **link_settings(options))
+    settings = keywords(options, handshake_ms="patience")
+    return Preventive(setup.me, setup.group, setup.incarnation, **settings)
 
 
 ENTRY = Algorithm(
