@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import msgspec
 from msgspec import Meta, field
 
 from aforesaid.core import Misuse
@@ -21,8 +20,8 @@ from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.needs import Given, demand
 from aforesaid.protocols.outside import absolute
 from aforesaid.sim import parts
-from aforesaid.sim.explain import explain
-from aforesaid.sim.parts import Count, Milliseconds, Value
+from aforesaid.sim.explain import Described
+from aforesaid.sim.parts import Count, Milliseconds
 
 _Described = TypeVar("_Described")
 
@@ -33,7 +32,7 @@ REMEDIES = {
 """How a scenario gives an algorithm what it needs."""
 
 
-class Scenario(Value, frozen=True):
+class Scenario(Described, frozen=True):
     """One run, entirely."""
 
     algorithm: str
@@ -72,20 +71,6 @@ class Scenario(Value, frozen=True):
     def from_file(path: Path) -> "Scenario":
         """Read and validate a scenario file; every error is one line that names the file and the key."""
         return read_file(path, "scenario", Scenario.of)
-
-    @staticmethod
-    def of(data: dict[str, Any]) -> "Scenario":
-        """Validate plain data; every error names the key and what is allowed there."""
-        try:
-            scenario = msgspec.convert(data, Scenario)
-        except msgspec.ValidationError as error:
-            raise Misuse(explain(error, data, Scenario)) from error
-        scenario.validate()
-        return scenario
-
-    def to_json(self) -> str:
-        """The whole scenario, defaults included."""
-        return msgspec.json.encode(self).decode()
 
     def validate(self) -> None:
         """Check what types cannot: names, orders of times, and the algorithm's needs."""
@@ -195,21 +180,9 @@ def _beside(root: Path, data: dict[str, Any]) -> dict[str, Any]:
 
 def _named(part: parts.Workload | parts.Fault) -> list[str]:
     """The processes a part of a scenario names."""
-    if isinstance(part, parts.Rate):
-        return part.processes
-    if isinstance(part, parts.HotSpot):
-        return part.hot
-    if isinstance(part, parts.Pipeline):
-        return part.stages
-    if isinstance(part, parts.Partition):
-        return [name for group in part.groups for name in group]
-    if isinstance(part, parts.Join):
-        return [part.contact]
-    if isinstance(part, parts.Suspect):
-        return [part.process, part.suspected]
-    if isinstance(part, parts.Crash | parts.Pause | parts.Leave | parts.Flap):
-        return [part.process]
-    return []
+    lists = [getattr(part, key, []) for key in ("processes", "hot", "stages")] + getattr(part, "groups", [])
+    named = [name for listed in lists for name in listed]
+    return named + [getattr(part, key) for key in ("process", "suspected", "contact") if hasattr(part, key)]
 
 
 def _validate_delay(delay: parts.Delay) -> None:
