@@ -29,7 +29,6 @@ from aforesaid.explore.performance import (
     links_of,
     perform,
 )
-from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
 
@@ -286,11 +285,11 @@ class LocalGraph:
         number = self._number_of_pickled.get(row)
         if number is None:
             number = self._numbered_as(
-                (picture(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
+                (freeze(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
             )
             self._number_of_pickled[row] = number
             self.representations.setdefault(number, {}).setdefault(
-                picture(machine, self.ordered, True), row.machine
+                freeze(machine, self.ordered, True), row.machine
             )
         return number
 

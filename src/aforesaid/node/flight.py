@@ -77,6 +77,7 @@ class WindowFlight(Window[Receipt]):
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
         self.closed: Exception | None = None
+        """Why nothing more will be found out."""
 
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.stable_below:
