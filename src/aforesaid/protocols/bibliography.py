@@ -5,10 +5,9 @@ citation, and it is what docstrings, pages and catalog entries say. The works st
 docs/bibliography.md is that list, and a test holds the two equal.
 """
 
+import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-
-import msgspec
 
 from aforesaid.core import Misuse
 
@@ -65,9 +64,7 @@ def cite(key: str, section: str = "") -> Citation:
     return Citation(BIBLIOGRAPHY[key], section)
 
 
-_WORKS = msgspec.toml.decode(
-    files(__package__).joinpath("bibliography.toml").read_bytes(), type=dict[str, list[Reference]]
-)["work"]
+_WORKS = tomllib.loads(files(__package__).joinpath("bibliography.toml").read_text())["work"]
 
-BIBLIOGRAPHY: dict[str, Reference] = {work.key: work for work in _WORKS}
+BIBLIOGRAPHY = {work["key"]: Reference(**work | {"authors": tuple(work["authors"])}) for work in _WORKS}
 """Every work by its key, in the order of the authors' names."""

@@ -47,7 +47,8 @@ class Tree(GroupMember):
         self.neighbours = neighbours(me, group, fan_out)
 
     def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        message_id = self._next_id()
+        self.said += 1
+        message_id = MessageId(self.me, self.incarnation, self.said)
         if self.neighbours:
             out.send(self.neighbours, Relay(message_id, payload))
         out.deliver(message_id, payload)
