@@ -20,7 +20,7 @@ from aforesaid.node.operating.control import Control
 from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, silences_of
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership import Rejoining, is_the_whole_group
+from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
 TURN_MESSAGES, TURN_BYTES = 64, 1024

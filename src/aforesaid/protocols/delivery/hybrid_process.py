@@ -55,7 +55,6 @@ from aforesaid.core import (
     Effects,
     Explaining,
     MessageId,
-    Misuse,
     Nanoseconds,
     Payload,
     Process,
@@ -101,15 +100,6 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
     ) -> None:
-        for name, value in (
-            ("resend_after", resend_after),
-            ("backoff_max", backoff_max),
-            ("burst_max", burst_max),
-            ("buffer_max", buffer_max),
-            ("early_max", early_max),
-        ):
-            if value < 1:
-                raise Misuse(f"{name} must be at least 1, not {value}")
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
