@@ -58,7 +58,7 @@ class Config(Part, frozen=True):
     """What a node is told before it starts."""
 
     name: Process
-    algorithm: str = "hybrid_multicast_sps"
+    algorithm: str = "hybrid_multicast_in_order"
     transport: Literal["udp", "tcp"] = "udp"
     cluster: str = "aforesaid"
     """Nodes of other clusters are strangers."""

@@ -97,7 +97,9 @@ class Receipt:
 
     def _under_way(self) -> "WindowFlight | None":
         if self.untold:
-            raise Misuse(f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_sps can")
+            raise Misuse(
+                f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_in_order can"
+            )
         return self._flight
 
     def _despair(self, flight: "WindowFlight") -> None:

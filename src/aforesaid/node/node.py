@@ -228,7 +228,9 @@ class Node:
 
     def _refuse(self, audience: tuple[Process, ...]) -> None:
         if not self._addressed:
-            raise Misuse(f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_sps")
+            raise Misuse(
+                f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_in_order"
+            )
         strangers = ", ".join(str(name) for name in audience if name not in self._members)
         raise Misuse(f"{strangers} is not in the group: {', '.join(self.config.group)}")
 

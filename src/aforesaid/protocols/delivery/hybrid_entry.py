@@ -1,4 +1,4 @@
-"""What the entries of the four hybrid-buffering algorithms share: options, frames, needs and promises."""
+"""What the entries of the hybrid-buffering algorithms share: options, frames, needs and promises."""
 
 from typing import Annotated, Any
 
@@ -37,7 +37,7 @@ class HybridOptions(Options, frozen=True):
 def hybrid_entry(
     name: str, title: str, section: str, kind: type[HybridProcess[Any]], unicast: bool = False
 ) -> Algorithm:
-    """The entry of one of the four."""
+    """The entry of one of them."""
 
     def make(setup: Setup, options: HybridOptions) -> HybridProcess[Any]:
         return kind(setup.me, setup.incarnation, **keywords(options, resend_ms="resend_after"))

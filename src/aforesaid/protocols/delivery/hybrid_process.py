@@ -1,4 +1,4 @@
-"""What the four hybrid-buffering algorithms have in common: the frame of one process.
+"""What the hybrid-buffering algorithms have in common: the frame of one process.
 
 Almeida (2026), section 5. A process keeps what it said in `u`, a sliding array indexed by message
 number, until it and all before it are acknowledged; and in `p`, a sliding map, the messages it delivered
@@ -87,6 +87,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
 
     receiver_exempt = False
     """A message does not wait for the permits of its own receiver, nor a permit for its receiver's acks."""
+    overtaking = False
+    """A message may leave before one that was said before it."""
 
     def __init__(
         self,

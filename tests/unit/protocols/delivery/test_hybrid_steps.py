@@ -7,17 +7,11 @@ import pytest
 
 from aforesaid.core import Busy, MessageId, Misuse, freeze, worded
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit, Resend
-from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
-from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.kinds import ALL, MULTICAST, UNICAST
 from oracle.stage import Stage
 from support.stage import Frame
-
-UNICAST = (HybridBasic, HybridSps)
-MULTICAST = (HybridMulticast, HybridMulticastSps)
-ALL = (*UNICAST, *MULTICAST)
 
 every = pytest.mark.parametrize("kind", ALL)
 
