@@ -17,6 +17,7 @@ that growth can be seen. Rounds are what the loop got done.
 import argparse
 import heapq
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,6 +27,10 @@ from typing import Any
 from aforesaid.core import MILLISECOND, SECOND, saying
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_frames import Msg, News
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from support.recorder import Recorder
 
 ALGORITHMS = (
     "hybrid_basic",
@@ -173,24 +178,19 @@ class Table:
         self.outcome.held.append((said / SECOND, (left - said) / SECOND))
 
 
-class Seat:
+class Seat(Recorder):
     """What a protocol asks for in one step."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.leaving: list[tuple[str, Any]] = []
         self.heard: list[tuple[str, str]] = []
 
-    def send(self, targets: Sequence[str], frame: Any) -> None:
-        self.leaving += [(target, frame) for target in targets]
+    def send(self, targets: Sequence[str], message: Any) -> None:
+        self.leaving += [(target, message) for target in targets]
 
     def deliver(self, message_id: Any, payload: Any) -> None:
         self.heard.append((message_id.origin, payload))
-
-    def stable(self, message_id: Any) -> None: ...
-
-    def arm(self, timer: Any, deadline: int) -> None: ...
-
-    def disarm(self, timer: Any) -> None: ...
 
 
 DELAYS: dict[str, Sequence[int]] = {
