@@ -3,9 +3,9 @@
 No violation comes of damage, nothing is kept of which nothing was judged, and other runs never notice.
 """
 
-import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,8 +25,8 @@ from aforesaid.trace.parquet import find_runs
 from support.random_traces import Scheduler
 from support.stored import stored
 
-SEEDS = 12
-RUNS = ("before", "damaged", "later")
+SEEDS = 4
+RUNS = ("damaged", "other")
 Damage = Callable[[Any, Random], Any]
 
 
@@ -41,7 +41,7 @@ def retyped(table: Any, random: Random) -> Any:
     if pa.types.is_integer(column.type):
         kind = random.choice((pa.int64(), pa.string(), pa.float64()))
         return table.set_column(place, name, column.cast(kind))
-    return table.set_column(place, name, pa.array([0.5] * len(table)))
+    return table.set_column(place, name, pa.array([0.5] * len(table), pa.float64()))
 
 
 def narrowed(table: Any, random: Random) -> Any:
@@ -134,9 +134,8 @@ def judged_others(root: Path) -> dict[str, Outcome]:
 
 def check_outcomes(found: dict[str, Outcome], whole: dict[str, Outcome], what: object) -> str:
     """What became of the damaged run, beside what became of all when nothing was damaged."""
-    for run in ("before", "later"):
-        assert found[run].value == whole[run].value, (what, found[run].refusal)
-        assert not found[run].refused, (what, found[run].refused)
+    assert found["other"].value == whole["other"].value, (what, found["other"].refusal)
+    assert not found["other"].refused, (what, found["other"].refused)
     one = found["damaged"]
     assert one.value in (whole["damaged"].value, "unknown"), (what, one.report and one.report.to_dict())
     judged = sum(one.rows.values()) - sum(one.refused.values())
@@ -149,7 +148,7 @@ def check_outcomes(found: dict[str, Outcome], whole: dict[str, Outcome], what: o
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, dict[str, Outcome]]:
-    """Directories of three good runs, small, of changing groups and with audiences now and then; and what
+    """Directories of two good runs, small, of changing groups and with audiences now and then; and what
     becomes of them undamaged."""
     found = {}
     for seed in range(SEEDS):
@@ -161,29 +160,38 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, dict[str, Out
     return found
 
 
-def test_damaged_files_of_ours(traces: dict[Path, dict[str, Outcome]], tmp_path: Path) -> None:
+@contextmanager
+def restored(file: Path) -> Iterator[Path]:
+    """A file to damage for the length of a block."""
+    content = file.read_bytes()
+    try:
+        yield file
+    finally:
+        file.write_bytes(content)
+
+
+def test_damaged_files_of_ours(traces: dict[Path, dict[str, Outcome]]) -> None:
     values: Counter[str] = Counter()
     for seed, (root, whole) in enumerate(traces.items()):
         for table in (*TABLES, "samples"):
             for damage in (removed_file, truncated_file, flipped_file):
-                target = shutil.copytree(root, tmp_path / f"{seed}-{table}-{damage.__name__}")
-                damage(target / "run=damaged" / f"{table}.parquet", Random(seed))
-                value = check_outcomes(judged_ours(target), whole, (seed, table, damage))
+                with restored(root / "run=damaged" / f"{table}.parquet") as file:
+                    damage(file, Random(seed))
+                    value = check_outcomes(judged_ours(root), whole, (seed, table, damage))
                 if table != "stabilities":
                     assert value == (whole["damaged"].value if table == "samples" else "unknown")
                 values[value] += 1
     assert min(values["kept"], values["unknown"]) > SEEDS, values
 
 
-def test_damaged_rows_of_ours(traces: dict[Path, dict[str, Outcome]], tmp_path: Path) -> None:
+def test_damaged_rows_of_ours(traces: dict[Path, dict[str, Outcome]]) -> None:
     values: Counter[str] = Counter()
     for seed, (root, whole) in enumerate(traces.items()):
         for table in (*TABLES, "samples"):
             for damage in DAMAGES:
-                target = shutil.copytree(root, tmp_path / f"{seed}-{table}-{damage.__name__}")
-                file = target / "run=damaged" / f"{table}.parquet"
-                pq.write_table(damage(pq.read_table(file), Random(seed)), file)
-                values[check_outcomes(judged_ours(target), whole, (seed, table, damage))] += 1
+                with restored(root / "run=damaged" / f"{table}.parquet") as file:
+                    pq.write_table(damage(pq.read_table(file), Random(seed)), file)
+                    values[check_outcomes(judged_ours(root), whole, (seed, table, damage))] += 1
     assert min(values["kept"], values["unknown"]) > SEEDS, values
 
 
@@ -231,7 +239,7 @@ def test_damaged_files_of_others(table: str, traces: dict[Path, dict[str, Outcom
         judged_others(tmp_path / "truncated")
     rows = pq.read_table(others("retyped"))
     place, column = 0, rows.schema.names[0]
-    changed_rows = rows.set_column(place, column, pa.array([0.5] * len(rows)))
+    changed_rows = rows.set_column(place, column, pa.array([0.5] * len(rows), pa.float64()))
     pq.write_table(changed_rows, tmp_path / "retyped" / f"{table}.parquet")
     with pytest.raises(Misuse, match=f"column {column} of table {table} is double, expected"):
         judged_others(tmp_path / "retyped")
