@@ -34,7 +34,7 @@ from aforesaid.trace.model import (
     Stabilities,
 )
 from aforesaid.trace.parquet.columns import messages_of, processes_of, rows_of, run_of
-from aforesaid.trace.parquet.schema import EVENTS, OPTIONAL, reading
+from aforesaid.trace.parquet.schema import EVENTS, reading
 
 TABLES = ("runs", "processes", *EVENTS)
 """What an audit reads."""
@@ -108,16 +108,26 @@ class Described:
 
 def described(run: str, tables: Mapping[str, Any], rows: Mapping[str, int]) -> Described:
     """Refuses a run that lacks a table."""
-    counted = {name: rows[name] if name in EVENTS else len(tables.get(name, ())) for name in TABLES}
-    for name, count in counted.items():
-        if not count and name not in OPTIONAL:
-            raise Misuse(f"run {run!r} lacks its table {name}: there are no rows of it")
+    for name in ("runs", "processes"):
+        if not len(tables.get(name, ())):
+            raise _lacking(run, name)
     with reading(Path(run)):
-        return Described(
-            run_of(Path("runs"), tables["runs"], run),
-            processes_of(Path("processes"), tables["processes"], rows["messages"]),
-            {name: rows[name] for name in EVENTS},
-        )
+        row = run_of(Path("runs"), tables["runs"], run)
+        processes = processes_of(Path("processes"), tables["processes"], rows["messages"])
+    refuse_lacking(run, row, rows)
+    return Described(row, processes, {name: rows[name] for name in EVENTS})
+
+
+def refuse_lacking(name: str, run: Run, rows: Mapping[str, int]) -> None:
+    """A table of events without a row cannot be told from one that was lost."""
+    due = ("messages", "deliveries", *(["stabilities"] if "stability" in run.promises else []))
+    for table in due:
+        if not rows[table]:
+            raise _lacking(name, table)
+
+
+def _lacking(run: str, table: str) -> Misuse:
+    return Misuse(f"run {run!r} lacks its table {table}: there are no rows of it")
 
 
 def judge_sifted(

@@ -13,7 +13,7 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing.files import rows_of_run
 from aforesaid.pipeline.auditing.outcome import Outcome, refused_whole
 from aforesaid.pipeline.auditing.shelf import Shelf
-from aforesaid.pipeline.auditing.sifted import judge_sifted
+from aforesaid.pipeline.auditing.sifted import judge_sifted, refuse_lacking
 from aforesaid.pipeline.memory import peak_memory_bytes
 from aforesaid.storage import Place
 from aforesaid.trace.model import Messages
@@ -82,10 +82,8 @@ def refused_run(run: Place, error: Exception) -> Outcome:
 def opened(run: Place) -> ParquetTrace:
     """A run of ours, unless a table lacks its rows: it cannot be told from one that was lost."""
     trace = open_trace(run)
-    messages, deliveries = (trace.event_counts[name] for name in ("messages", "deliveries"))
-    if bool(messages) != bool(deliveries):
-        lacking = "deliveries" if messages else "messages"
-        raise Misuse(f"trace {run} lacks its table {lacking}: there are no rows of it")
+    if any(trace.event_counts.values()):
+        refuse_lacking(run_of(run), trace.run, trace.event_counts)
     return trace
 
 
