@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from aforesaid.core import Misuse
 from aforesaid.fleet import trace_fleet
 from aforesaid.fleet.plan import Plan
+from aforesaid.pipeline.sweeping import Ledger, execute, plan
 from aforesaid.pipeline.sweeping import sweep as swept
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.experiment import Experiment
@@ -151,9 +153,21 @@ def test_a_store_holds_what_a_directory_would_and_is_resumed(
     assert (code, json.loads(out)["kept_from_before"]) == (0, 10)
     assert digests(bucket.place / "out") == expected
     again = swept(spark, read_grid(tmp_path / "grid.toml"), bucket.place / "out", judge=True)
-    assert [(row["run"], row["verdict"]) for row in again.collect()] == [
-        (one.run, "kept") for one in grid.planned
-    ]
+    rows = [(row["run"], row["verdict"]) for row in again.collect()]
+    assert rows == [(one.run, "kept") for one in grid.planned]
+
+
+def test_executors_that_do_not_see_the_directory_are_told(tmp_path: Path, spark: SparkSession) -> None:
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 200))
+    ledger = Ledger(tmp_path / "out")
+    with ledger.open():
+        planned = plan(grid, ledger)
+        shutil.rmtree(tmp_path / "out")
+        with pytest.raises(
+            Misuse, match=r"^12 runs, such as .* must see the same directory, or --out be a URI"
+        ):
+            execute(spark, planned)
+    assert not (tmp_path / "out").exists()
 
 
 FLEETS = """
