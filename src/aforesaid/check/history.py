@@ -10,6 +10,7 @@ that left, crashed or were evicted are owed nothing.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memo
 from aforesaid.core.errors import WrongValue
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
 from aforesaid.trace.model import Bools, Messages, Processes
+
+FEW = 8
+"""A process that has to do with fewer than one in so many messages is judged by those, not by all."""
 
 
 class MalformedTrace(WrongValue):
@@ -47,16 +51,25 @@ class History:
         self.to_all = messages.to_all
         self.all_to_all = bool(messages.to_all.all())
         self._addressed, self._addressed_starts = grouped(self._addressees, self.process_count, room)
+        self._broadcast_count = int(np.count_nonzero(messages.to_all))
 
     def own(self, process: int) -> Indices:
         """The messages a process sent, in the order it sent them."""
         return self.line[self.line_starts[process] : self.line_starts[process + 1]]
 
-    def addressed(self, process: int) -> Bools:
-        """Which messages are addressed to a process."""
-        mask = self.to_all.copy()
-        mask[self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]] = True
-        return mask
+    def addressed(self, process: int) -> Indices:
+        """The messages with a process in their audience."""
+        return self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]
+
+    @cached_property
+    def broadcasts(self) -> Indices:
+        """The messages to all, where they are few."""
+        return np.flatnonzero(self.to_all)
+
+    def concerns_few(self, process: int, deliveries: int) -> bool:
+        """Whether a process has to do with so few messages that it pays to look at these alone."""
+        concerned = self._broadcast_count + len(self.addressed(process)) + deliveries
+        return concerned * FEW < self.message_count
 
     def is_owed_for_certain(self, process: int) -> bool:
         return self.correct[process] and bool(self.processes.complete[process])

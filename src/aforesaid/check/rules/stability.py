@@ -192,10 +192,12 @@ class Stability(Rule):
     def _see_deliveries(self, view: View) -> None:
         history, process = self.history, view.process
         if history.is_owed_for_certain(process) and view.distinct < history.message_count:
-            self._without[self.tally.missing(view)] = process
+            self._without[view.those(self.tally.missing(view))] = process
         correct = history.correct[process]
         if self._timed and (correct or history.is_owed_perhaps(process)):
-            messages = np.flatnonzero(view.delivered if view.owed is None else view.delivered & view.owed)
+            some = view.concerned
+            delivered = view.delivered[some]
+            messages = view.those(delivered if view.owed is None else delivered & view.owed[some])
             time_ns = view.log.time_ns[view.first[messages]]
             latest = self._latest if correct else self._latest_perhaps
             later = time_ns > latest[messages]
