@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, Self, TypeVar, cast
@@ -173,7 +174,7 @@ def _local(written: str) -> str:
 def remove_tree(there: Place) -> None:
     """A directory and all that is in it; nothing if it is not there."""
     if isinstance(there, Remote):
-        if there.is_dir():
+        with suppress(FileNotFoundError):
             there.store.delete_dir(there.path)
     else:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
