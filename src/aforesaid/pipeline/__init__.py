@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aforesaid.pipeline.auditing import AuditOptions, audit
     from aforesaid.pipeline.measuring import metrics
-    from aforesaid.pipeline.session import SparkOptions, spark_session
+    from aforesaid.pipeline.session import SparkOptions, ship, spark_session
+    from aforesaid.pipeline.source import register
     from aforesaid.pipeline.sweeping import sweep
 
-__all__ = ["AuditOptions", "SparkOptions", "audit", "metrics", "spark_session", "sweep"]
+__all__ = ["AuditOptions", "SparkOptions", "audit", "metrics", "register", "ship", "spark_session", "sweep"]
 
 _ROOMS = {
     "AuditOptions": "auditing",
     "SparkOptions": "session",
     "audit": "auditing",
     "metrics": "measuring",
+    "register": "source",
+    "ship": "session",
     "spark_session": "session",
     "sweep": "sweeping",
 }
