@@ -4,13 +4,14 @@
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
 #   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn
+#   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
 #   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench campaign campaign-net format clean
+.PHONY: demo test lint bench campaign campaign-cluster campaign-net format clean
 .DEFAULT_GOAL := test
 
 # Set up again only when the project's metadata or pins change.
@@ -34,6 +35,9 @@ lint: $(READY)
 	@$(BIN)/ruff format --quiet --check . || { echo "ruff format: run 'make format'"; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo >$(VENV)/imports.log 2>&1 || { cat $(VENV)/imports.log; exit 1; }
+
+campaign-cluster: $(READY)
+	@$(BIN)/python tests/spark/cluster_campaign.py
 
 campaign-net: $(READY)
 	@for c in "weather 180" "crowd 120" "processes 120" "dead 180" "hostile 1000000"; do \

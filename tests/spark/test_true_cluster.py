@@ -5,12 +5,8 @@ slept for: tasks run while the store stands still, so none of them can have ende
 """
 
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,35 +20,9 @@ from aforesaid.sim.grid import grid_of
 from aforesaid.storage import sizes_below
 from aforesaid.trace.parquet import open_trace
 from support.injected import injected, write
+from support.machines import AUDIT, METRICS, SWEEP, Driver
 from support.s3 import Bucket, Server, new_bucket
-from support.servers import Cluster, driver_environment
-
-SECONDS_MAX = 240
-
-DRIVER = """
-import json, os, sys, threading, time, traceback
-from pathlib import Path
-from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.pipeline.tasks import run_tasks
-
-def watch(tracker):
-    while True:
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        Path("active.new").write_text(str(sum(stage.numActiveTasks for stage in stages if stage)))
-        Path("active.new").rename("active")
-        time.sleep(0.02)
-
-master, *settings = sys.argv[1:]
-with spark_session(SparkOptions(master, memory="512m", small=True, conf=tuple(settings)), "tests") as spark:
-    threading.Thread(target=watch, args=(spark.sparkContext.statusTracker(),), daemon=True).start()
-    names = dict(globals())
-    for line in sys.stdin:
-        try:
-            exec(json.loads(line), names)
-            print(json.dumps(names["told"]), flush=True)
-        except Exception:
-            print(json.dumps({"failed": traceback.format_exc()}), flush=True)
-"""
+from support.servers import Cluster
 
 LOOK = """
 def look(directory):
@@ -71,88 +41,12 @@ while len({machine for machine, _, _ in found}) < 2 and time.monotonic() < end:
 told = [sorted(found), os.listdir(here)]
 """
 
-SWEEP = """
-from aforesaid.pipeline.sweeping import sweep
-told = [row.asDict() for row in sweep(spark, {grid}, {out!r}, judge=True).collect()]
-"""
-
-AUDIT = """
-from aforesaid.pipeline.auditing import AuditOptions, audit
-found = audit(spark, {traces!r}, options=AuditOptions({options}))
-told = {{outcome.run: outcome.report.to_dict() for outcome in found.outcomes}}
-"""
-
-METRICS = """
-from aforesaid.pipeline.measuring import metrics
-told = {{name: frame.toArrow().to_pylist() for name, frame in metrics(spark, {traces!r}).items()}}
-"""
-
 GRID = {
     "duration_ms": 400,
     "sample_ms": 50,
     "workload": [{"kind": "rate", "per_second": 20}],
     "sweep": {"algorithm": ["waiting", "reliable"], "processes": [4, 8], "seeds": 3},
 }
-
-
-class Driver:
-    """A driver of the machines, which does what it is told in lines of JSON."""
-
-    def __init__(self, machines: Cluster, s3: Server, directory: Path) -> None:
-        self.machines, self.s3, self._directory = machines, s3, directory
-        settings = {
-            **{f"spark.hadoop.{name}": value for name, value in s3.settings.items()},
-            "spark.speculation": "true",
-            "spark.speculation.interval": "100ms",
-            "spark.sql.adaptive.enabled": "true",
-        }
-        pairs = [f"{name}={value}" for name, value in settings.items()]
-        self._log = (directory / "driver.log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, machines.address, *pairs],
-            cwd=directory,
-            env=driver_environment(directory),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
-
-    def ask(self, code: str) -> Any:
-        self.tell(code)
-        return self.answer()
-
-    def tell(self, code: str) -> None:
-        assert self.process.stdin is not None
-        print(json.dumps(code), file=self.process.stdin, flush=True)
-
-    def answer(self) -> Any:
-        assert self.process.stdout is not None
-        answer = self.process.stdout.readline()
-        assert answer, (self._directory / "driver.log").read_text()
-        told = json.loads(answer)
-        assert "failed" not in told, told["failed"]
-        return told
-
-    def in_the_middle(self, act: Callable[[], bool]) -> None:
-        """Act while tasks run that cannot end; again, until there was something to do."""
-        end = time.monotonic() + SECONDS_MAX
-        while time.monotonic() < end:
-            if self._active():
-                with self.s3.standing_still():
-                    time.sleep(0.5)
-                    if self._active() and act():
-                        return
-            time.sleep(0.02)
-        raise TimeoutError("no task ran")
-
-    def _active(self) -> int:
-        return int((self._directory / "active").read_text())
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-        self._log.close()
 
 
 @pytest.fixture(scope="module")
@@ -189,13 +83,6 @@ def stored(root: Path, s3: Server) -> Bucket:
     return bucket
 
 
-def kill_both(driver: Driver) -> None:
-    """An executor, and when tasks run again a worker with the other one."""
-    first, second = driver.machines.workers
-    driver.in_the_middle(first.kill_executors)
-    driver.in_the_middle(lambda: driver.machines.kill_worker(second))
-
-
 def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Driver) -> None:
     found, here = driver.ask(LOOK)
     assert len({machine for machine, _, _ in found}) == 2
@@ -207,7 +94,7 @@ def test_machines_see_neither_the_drivers_files_nor_each_others(driver: Driver) 
 
 def test_a_sweep_is_what_the_simulator_alone_would_make(driver: Driver, bucket: Bucket) -> None:
     driver.tell(SWEEP.format(grid=GRID, out=f"{bucket.uri}/sweep"))
-    kill_both(driver)
+    driver.kill_both()
     rows = driver.answer()
     scenarios = {one.run: one.scenario for one in grid_of(GRID).planned}
     assert [(row["run"], row["state"], row["verdict"]) for row in rows] == [
@@ -226,7 +113,7 @@ def test_an_audit_is_that_of_one_machine(
 ) -> None:
     driver.tell(AUDIT.format(traces=f"{stored.uri}/{layout}", options=options))
     if options:
-        kill_both(driver)
+        driver.kill_both()
     found = audit(spark, root)
     expected = {outcome.run: outcome.report.to_dict() for outcome in found.outcomes if outcome.report}
     assert driver.answer() == json.loads(json.dumps(expected))
@@ -236,7 +123,7 @@ def test_metrics_are_those_of_one_machine(
     driver: Driver, stored: Bucket, spark: SparkSession, root: Path
 ) -> None:
     driver.tell(METRICS.format(traces=f"{stored.uri}/ours"))
-    kill_both(driver)
+    driver.kill_both()
     found = driver.answer()
     # Sums of fractions depend on the order in which tasks end, in their last digits.
     expected = {
