@@ -7,6 +7,7 @@ slept for: tasks run while the store stands still, so none of them can have ende
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,6 +68,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def reports(spark: SparkSession, root: Path) -> dict[str, Any]:
+    """What an audit on this machine says of each run, as JSON has it."""
+    outcomes = audit(spark, root).outcomes
+    found = {outcome.run: outcome.report.to_dict() for outcome in outcomes if outcome.report}
+    told: dict[str, Any] = json.loads(json.dumps(found))
+    return told
+
+
+@pytest.fixture(scope="module")
 def stored(root: Path, s3: Server) -> Bucket:
     """The same in a bucket: our layout in `ours`, one table over all runs in `others`."""
     bucket = new_bucket(s3, "true-cluster")
@@ -109,14 +119,12 @@ def test_a_sweep_is_what_the_simulator_alone_would_make(driver: Driver, bucket: 
 @pytest.mark.parametrize("options", ["", "whole_bytes=0, slice_deliveries=20_000"], ids=["whole", "sliced"])
 @pytest.mark.parametrize("layout", ["ours", "others"])
 def test_an_audit_is_that_of_one_machine(
-    driver: Driver, stored: Bucket, spark: SparkSession, root: Path, layout: str, options: str
+    driver: Driver, stored: Bucket, reports: dict[str, Any], layout: str, options: str
 ) -> None:
     driver.tell(AUDIT.format(traces=f"{stored.uri}/{layout}", options=options))
     if options:
         driver.kill_both()
-    found = audit(spark, root)
-    expected = {outcome.run: outcome.report.to_dict() for outcome in found.outcomes if outcome.report}
-    assert driver.answer() == json.loads(json.dumps(expected))
+    assert driver.answer() == reports
 
 
 def test_metrics_are_those_of_one_machine(
