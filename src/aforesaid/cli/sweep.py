@@ -59,6 +59,7 @@ def _told(
 
         move(note="starting Spark")
         with session as spark:
+            move(note="")
             yield spark, tell
 
 

@@ -5,8 +5,8 @@ there it is filled on this machine's own disk and then copied file by file, its 
 a directory in a store is not complete. To replace one, its mark goes first.
 
 Two may write the same directory at once, as two attempts of one task do. The names under which they fill it
-are unique, and the second finds the mark of the first: with the same content in it, both made the same, and
-the second leaves it at that. In a store neither removes a file that the other writes.
+are unique, and the second finds that the first has put its mark there: with the same content in it, both made
+the same, and the second leaves it at that. In a store neither removes a file that the other writes.
 """
 
 import errno
@@ -33,6 +33,7 @@ class Draft:
         if not overwrite and appeared(there, mark):
             raise already(there)
         self._there, self._mark, self._overwrite = there, mark, overwrite
+        self._earlier = self._mark_there() if overwrite else None
         if isinstance(there, Remote):
             self.directory = Path(tempfile.mkdtemp(prefix=f"aforesaid-{there.name}-"))
         else:
@@ -42,7 +43,8 @@ class Draft:
 
     def publish(self) -> None:
         theirs = self._mark_there()
-        if theirs is not None and theirs == (self.directory / self._mark).read_bytes():
+        # The mark of what is to be replaced says nothing: its files may be damaged.
+        if theirs not in (None, self._earlier) and theirs == (self.directory / self._mark).read_bytes():
             return
         if not isinstance(self._there, Remote):
             _rename(self.directory, cast(Path, self._there), self._overwrite)

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -71,7 +71,7 @@ class Place(Protocol):
 class Remote:
     """A place in a store. It can be pickled, and then takes the store's credentials along."""
 
-    store: Any
+    store: Any = field(hash=False)
     path: str
     """Within the store, the bucket first; without a slash at its end."""
     root: str

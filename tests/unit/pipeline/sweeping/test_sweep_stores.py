@@ -60,12 +60,28 @@ def test_a_scenario_that_kills_its_workers_is_given_up(bucket: Bucket) -> None:
     assert (one in plan(GRID, ledger).missing, ledger.tally().failed) == (True, frozenset())
 
 
-@pytest.mark.parametrize("where", ["a directory", "a bucket"])
-def test_two_attempts_at_once_are_both_done(where: str, request: pytest.FixtureRequest) -> None:
+@pytest.fixture(params=["a directory", "a bucket"])
+def ledger(request: pytest.FixtureRequest) -> Ledger:
+    if request.param == "a directory":
+        return Ledger(request.getfixturevalue("tmp_path"))
+    return Ledger(request.getfixturevalue("bucket").place)
+
+
+def test_a_damaged_run_is_made_anew(ledger: Ledger) -> None:
+    one = GRID.planned[0]
+    with ledger.open():
+        made = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+        messages = ledger.root / f"run={one.run}" / "messages.parquet"
+        messages.write_bytes(messages.read_bytes()[:-20])
+        assert one in plan(GRID, ledger, force=True).missing
+        again = run_one(ledger.root, one.run, one.scenario.to_json(), judge=True)
+    assert {**again, "seconds": None} == {**made, "seconds": None}
+    assert again["seconds"] is not None
+
+
+def test_two_attempts_at_once_are_both_done(ledger: Ledger) -> None:
     """As Spark's speculation makes them: the later one finds the run of the earlier."""
-    name = "tmp_path" if where == "a directory" else "bucket"
-    given = request.getfixturevalue(name)
-    ledger, one = Ledger(given.place if isinstance(given, Bucket) else given), GRID.planned[0]
+    one = GRID.planned[0]
 
     def slow(scenario: Experiment, root: Place, run: str, replace: bool) -> None:
         time.sleep(0.2)
