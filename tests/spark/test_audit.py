@@ -21,6 +21,9 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing import AuditOptions, Outcome, audit
 from aforesaid.pipeline.auditing.results import write_by_spark
 from aforesaid.pipeline.auditing.sifted import TABLES
+from aforesaid.pipeline.auditing.work import Whole, perform
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.trace.parquet import find_runs, open_trace
 from aforesaid.trace.parquet.schema import SCHEMAS
 from support.commands import command
@@ -335,6 +338,26 @@ def test_a_large_run_is_judged_without_its_bad_rows(
         pairs = {(one.process_index, one.message_index) for one in faulty.report.verdicts[name].witnesses}
         assert pairs == made["faulty"].expected[name]
     assert set(found.seconds) == {"judging", "sifting"}
+
+
+def test_what_a_task_complains_of_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    """Its own words as they are, anything else as the exception it was; never a stack trace."""
+    absent = Whole((tmp_path / "run=1",), None, None)
+    with pytest.raises(Misuse, match="run=1: it does not exist there; executors must see the data") as one:
+        run_tasks(spark, perform, [absent])
+    assert "\n" not in str(one.value)
+
+    def fail(number: int) -> None:
+        raise LookupError(f"number {number}", "and more")
+
+    with (
+        pytest.raises(
+            Misuse, match=r"^Spark failed: LookupError: \('number 7', 'and more'\) \(--debug"
+        ) as other,
+        spark_session(SparkOptions(), "test") as running,
+    ):
+        run_tasks(running, fail, [7])
+    assert "\n" not in str(other.value)
 
 
 def test_writes_tables_and_sentences(

@@ -7,6 +7,7 @@ import pytest
 
 import aforesaid
 import aforesaid.node
+import aforesaid.pipeline
 
 HEAVY = (
     "numpy",
@@ -60,3 +61,14 @@ def test_python_m_aforesaid_is_the_command_line(command: str) -> None:
     )
     assert done.stderr == ""
     assert ("aforesaid" if command == "--version" else "hybrid_sps") in done.stdout
+
+
+def test_the_pipeline_offers_its_functions_and_imports_no_spark_before() -> None:
+    code = "import sys, aforesaid.pipeline as rooms; print('pyspark' in sys.modules, *dir(rooms))"
+    spark, *offered = fresh(code).split()
+    assert spark == "False"
+    assert {"AuditOptions", "SparkOptions", "audit", "metrics", "spark_session", "sweep"} <= set(offered)
+    code = "import aforesaid.pipeline as rooms; print(all(callable(getattr(rooms, name)) for name in rooms.__all__))"
+    assert fresh(code).strip() == "True"
+    with pytest.raises(AttributeError, match="module 'aforesaid.pipeline' has no attribute 'audits'"):
+        _ = aforesaid.pipeline.audits
