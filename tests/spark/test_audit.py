@@ -21,6 +21,9 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing import AuditOptions, Outcome, audit
 from aforesaid.pipeline.auditing.results import write_by_spark
 from aforesaid.pipeline.auditing.sifted import TABLES
+from aforesaid.pipeline.auditing.work import Whole, perform
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.trace.parquet import find_runs, open_trace
 from aforesaid.trace.parquet.schema import SCHEMAS
 from support.commands import command
@@ -337,6 +340,26 @@ def test_a_large_run_is_judged_without_its_bad_rows(
     assert set(found.seconds) == {"judging", "sifting"}
 
 
+def test_what_a_task_complains_of_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    """Its own words as they are, anything else as the exception it was; never a stack trace."""
+    absent = Whole((tmp_path / "run=1",), None, None)
+    with pytest.raises(Misuse, match="run=1: it does not exist there; executors must see the data") as one:
+        run_tasks(spark, perform, [absent])
+    assert "\n" not in str(one.value)
+
+    def fail(number: int) -> None:
+        raise LookupError(f"number {number}", "and more")
+
+    with (
+        pytest.raises(
+            Misuse, match=r"^Spark failed: LookupError: \('number 7', 'and more'\) \(--debug"
+        ) as other,
+        spark_session(SparkOptions(), "test") as running,
+    ):
+        run_tasks(running, fail, [7])
+    assert "\n" not in str(other.value)
+
+
 def test_writes_tables_and_sentences(
     audit_command: Any, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
 ) -> None:
@@ -379,7 +402,7 @@ def elsewhere(root: Path, out: Path, *options: str) -> dict[str, Any]:
     """The audit by a command of its own; all that it tells."""
     aforesaid = str(Path(sys.executable).with_name("aforesaid"))
     command = [aforesaid, "audit", str(root), "--out", str(out), "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=out.parent, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=out.parent, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -410,3 +433,29 @@ def test_spark_connect_says_the_same(
         run: json.loads(json.dumps(report.to_dict()["verdicts"])) for run, report in checked(root, 5).items()
     }
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+NOTEBOOK = """
+import json, sys
+from aforesaid.pipeline import AuditOptions, SparkOptions, audit, spark_session
+
+with spark_session(SparkOptions(remote=sys.argv[1]), "notebook") as spark:
+    names = ("runs", "processes", "messages", "deliveries", "stabilities")
+    tables = {name: spark.read.parquet(f"{sys.argv[2]}/{name}") for name in names}
+    found = audit(spark, **tables, options=AuditOptions(slice_deliveries=6_000, whole_bytes=0))
+    counted = found.verdicts.where("value = 'violated'").groupBy("run").sum("violations").collect()
+    print(json.dumps({row[0]: row[1] for row in counted}))
+"""
+
+
+def test_a_notebook_on_spark_connect_audits_dataframes(
+    connect: str, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+) -> None:
+    root, made = spoiled
+    foreign = as_others_write(root, tmp_path, {f"run={name}": name for name in made})
+    command = [sys.executable, "-c", NOTEBOOK, connect, str(foreign)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {
+        name: sum(len(pairs) for pairs in one.expected.values()) for name, one in made.items() if one.expected
+    }

@@ -67,6 +67,7 @@ class Driver:
             "spark.sql.adaptive.enabled": "true",
         }
         pairs = [f"{name}={value}" for name, value in settings.items()]
+        (directory / "active").write_text("0")
         self._log = (directory / "driver.log").open("wb")
         self.process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, machines.address, *pairs],
