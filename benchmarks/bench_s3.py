@@ -25,12 +25,12 @@ from support.injected import injected, write
 from support.s3 import new_bucket, s3_server
 
 RATIO_MAX = 1.5
-REPEATS = 5
+REPEATS = 3
 TABLES = ("runs", "processes", "messages", "deliveries")
 
 
 def main() -> None:
-    processes = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    processes = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     messages = int(sys.argv[2]) if len(sys.argv) > 2 else 30_000
     with tempfile.TemporaryDirectory(prefix="aforesaid-bench-") as scratch, s3_server(Path(scratch)) as s3:
         here = write(injected(processes, messages, faults=0), Path(scratch), "good")
