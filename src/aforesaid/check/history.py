@@ -58,8 +58,10 @@ class History:
         return self.line[self.line_starts[process] : self.line_starts[process + 1]]
 
     def addressed(self, process: int) -> Indices:
-        """The messages with a process in their audience."""
-        return self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]
+        """The messages to an audience with a process in it."""
+        mine = self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]
+        # An audience may name a process twice.
+        return mine[np.concatenate(([True], mine[1:] != mine[:-1]))[: len(mine)]]
 
     @cached_property
     def broadcasts(self) -> Indices:
@@ -106,8 +108,9 @@ class History:
         """The process and the message of each place in an audience."""
         audience = self.messages.audience
         for block in blocks(len(audience.values)):
-            places = np.arange(block.start, block.stop)
-            yield audience.values[block], np.searchsorted(audience.offsets, places, "right") - 1
+            message = np.searchsorted(audience.offsets, np.arange(block.start, block.stop), "right") - 1
+            looked_at = ~self.to_all[message]
+            yield audience.values[block][looked_at], message[looked_at]
 
     def _refuse_disorder(self) -> None:
         for block in blocks(len(self.line)):

@@ -18,11 +18,14 @@ any other that is not for p. One that p does deliver must come first, whatever b
 
 from collections.abc import Iterator
 from functools import cached_property
+from heapq import merge
+from operator import itemgetter
 
 import numpy as np
 
 from aforesaid.check.blocks import Indices, blocks
 from aforesaid.check.rules.base import Case, Findings, OrderRule
+from aforesaid.check.rules.duties import Duties
 from aforesaid.check.rules.hidden import Blocks, Overtaking
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
@@ -47,9 +50,10 @@ class Causal(OrderRule):
         if self._cyclic:
             return
         if self._hides:
-            self._blocks.put(view, self._owed(view))
-            if self._blocks.full:
-                self._judge_blocks()
+            way = self._duties if view.few else self._blocks
+            way.put(view, self._owed(view))
+            if way.full:
+                self._judge_hidden()
         else:
             few = view.distinct * FEW < self.history.message_count
             early = list(self._early_of_delivered(view) if few else self._early_of_all(view))
@@ -57,13 +61,17 @@ class Causal(OrderRule):
                 self._judge_edges(view, np.concatenate(early))
 
     def findings(self) -> Findings:
-        if "_blocks" in self.__dict__:
-            self._judge_blocks()
+        self._judge_hidden()
         return super().findings()
 
     def _owed(self, view: View) -> Bools:
-        """What must be delivered before what follows it."""
-        return self.history.sent if view.owed is None else view.owed & self.history.sent
+        """Which of the messages concerned must be delivered before what follows them."""
+        sent = self.history.sent[view.concerned]
+        return sent if view.owed is None else view.owed[view.concerned] & sent
+
+    @cached_property
+    def _duties(self) -> Duties:
+        return Duties(self.history, self.case.order)
 
     @cached_property
     def _blocks(self) -> Blocks:
@@ -118,13 +126,16 @@ class Causal(OrderRule):
             relation = self._relation(message, predecessor)
             yield self.overtaking(view.process, view.placed(message), view.placed(predecessor), relation)
 
-    def _judge_blocks(self) -> None:
-        count, overtakings = self._blocks.judge()
-        self.found(count, map(self._worded_hidden, overtakings))
-        self._blocks.clear()
+    def _judge_hidden(self) -> None:
+        ways: list[Blocks | Duties] = [self.__dict__[way] for way in ("_blocks", "_duties") if way in self.__dict__]
+        judged = [way.judge() for way in ways]
+        in_order = merge(*(overtakings for _, overtakings in judged), key=itemgetter(0, 1))
+        self.found(sum(count for count, _ in judged), map(self._worded_hidden, in_order))
+        for way in ways:
+            way.clear()
 
     def _worded_hidden(self, overtaking: Overtaking) -> Violation:
-        chain = self._blocks.chain(overtaking)
+        chain = overtaking.chain()
         (predecessor, _), (message, _) = chain[0], chain[-1]
         relation, details = self._relation(message, predecessor), {}
         by_way_of = [self.history.message_label(hidden) for hidden, _ in chain[1:-1]]
@@ -152,10 +163,10 @@ class CausalUnlessLost(Causal):
         self._unknown = np.array([*(fate == "unknown" for fate in fates), False])
 
     def _owed(self, view: View) -> Bools:
-        owed, origin = super()._owed(view), self.history.origin
-        missing = owed & ~view.delivered
+        owed, origin = super()._owed(view), self.history.origin[view.concerned]
+        missing = owed & ~view.delivered[view.concerned]
         if not self.doubt and (missing & self._unknown[origin]).any():
-            message = int(np.flatnonzero(missing & self._unknown[origin])[0])
+            message = int(view.those(missing & self._unknown[origin])[0])
             name, origin_name = self.history.message_label(message), self.history.origin_label(message)
             lacking = self.history.process_label(view.process)
             self.doubt = f"{lacking} lacks {name}, and the fate of {origin_name} is not known."
