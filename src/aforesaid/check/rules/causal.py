@@ -26,13 +26,13 @@ import numpy as np
 from aforesaid.check.blocks import Indices, blocks
 from aforesaid.check.rules.base import Case, Findings, OrderRule
 from aforesaid.check.rules.duties import Duties
-from aforesaid.check.rules.hidden import Blocks, Overtaking
+from aforesaid.check.rules.hidden import NOTHING, Blocks, Overtaking
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
 from aforesaid.trace.model import Bools, Int32s
 
 FEW = 4
-"""A process that delivered fewer than one in so many messages is judged by their edges only, not by all."""
+"""If fewer than one in so many deliveries are suspect, they are judged by their edges only, not by all."""
 
 
 class Causal(OrderRule):
@@ -55,8 +55,9 @@ class Causal(OrderRule):
             if way.full:
                 self._judge_hidden()
         else:
-            few = view.distinct * FEW < self.history.message_count
-            early = list(self._early_of_delivered(view) if few else self._early_of_all(view))
+            suspects = self._suspects(view)
+            few = len(suspects) * FEW < self.history.message_count
+            early = list(self._early_of_some(view, suspects) if few else self._early_of_all(view))
             if early:
                 self._judge_edges(view, np.concatenate(early))
 
@@ -78,6 +79,29 @@ class Causal(OrderRule):
         """Made by whoever sees a log: it is large."""
         return Blocks(self.history, self.case.order)
 
+    def _suspects(self, view: View) -> Indices:
+        """The messages delivered while something was due that ranks no higher than their predecessors do.
+
+        No other can have come too early. Where deliveries keep roughly to the order of sending these are few,
+        however many predecessors a message has.
+        """
+        first, order = view.first[:-1], self.case.order
+        if view.owed is not None or not self.history.all_sent:
+            first = np.where(self._owed(view), first, NOTHING)
+        if not order.forward:
+            first = first[order.sequence]
+        np.maximum.accumulate(first, out=self._due[:-1])
+        suspects = [np.empty(0, np.int64)]
+        for block in blocks(len(first)):
+            due = np.take(self._due, order.last_before[block], mode="clip")
+            suspects.append(np.flatnonzero(due > view.first[block]) + block.start)
+        return np.concatenate(suspects)
+
+    @cached_property
+    def _due(self) -> Int32s:
+        """When all up to a rank were delivered; and for none, at the end, before everything else."""
+        return np.full(self.history.message_count + 1, NOTHING, np.int32)
+
     def _early_of_all(self, view: View) -> Iterator[Indices]:
         """Edges whose later end was delivered first, by a look at every edge."""
         parent, child = self.case.order.parent, self.case.order.child
@@ -90,13 +114,13 @@ class Causal(OrderRule):
             if early.any():
                 yield np.flatnonzero(early) + block.start
 
-    def _early_of_delivered(self, view: View) -> Iterator[Indices]:
-        """The same, by a look at those of messages that were delivered."""
+    def _early_of_some(self, view: View, messages: Indices) -> Iterator[Indices]:
+        """The same, by a look at those of some messages."""
         order = self.case.order
-        for block in blocks(self.history.message_count):
-            delivered = np.flatnonzero(view.delivered[block]) + block.start
-            edges, lengths = order.edges_to(delivered)
-            early = view.first[order.parent[edges]] > np.repeat(view.first[delivered], lengths)
+        for block in blocks(len(messages)):
+            some = messages[block]
+            edges, lengths = order.edges_to(some)
+            early = view.first[order.parent[edges]] > np.repeat(view.first[some], lengths)
             if early.any():
                 yield edges[early]
 

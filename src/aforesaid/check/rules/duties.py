@@ -37,6 +37,7 @@ class Duties(Marks):
         """Make room for other processes."""
         self._duties: list[Indices] = []
         """Columns message, process, position and last rank of each mark."""
+        self._visit_count = 0
         self._visits: list[Indices] = []
         """Columns message, process, position and whether it is owed, of what a process with duties is to see."""
         self._open_of: dict[int, int] = {}
@@ -45,7 +46,7 @@ class Duties(Marks):
 
     @property
     def full(self) -> bool:
-        return sum(visits.shape[1] for visits in self._visits) > VISITS_MAX
+        return self._visit_count > VISITS_MAX
 
     def put(self, view: View, owed: Bools) -> None:
         """Add a process, with what of the messages concerned must come before what follows it."""
@@ -61,6 +62,7 @@ class Duties(Marks):
             process = np.full(len(message), view.process)
             self._duties.append(np.stack((message, process, position, turn + 1))[:, duty])
             self._visits.append(np.stack((message, process, position, owed)))
+            self._visit_count += len(message)
 
     def judge(self) -> tuple[int, Iterator[Overtaking]]:
         """How many deliveries came before something they were to come after, and which."""

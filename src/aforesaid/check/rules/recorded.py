@@ -85,6 +85,7 @@ class Recorded(Rule):
         self._false_known = bool(false_edges)
         self._named = case.order.corrected(false_edges, None, case.room)
         self._uncovered: list[Uncovered] = []
+        self._uncovered_count = 0
         self._suspects: list[Uncovered] = []
 
     def see(self, view: View) -> None:
@@ -93,7 +94,7 @@ class Recorded(Rule):
             if not self._false_known:
                 self._see_false(view, own)
             self._see_uncovered(view, own)
-            if sum(len(part.sent) for part in self._uncovered) > BATCH:
+            if self._uncovered_count > BATCH:
                 self._sweep()
 
     def findings(self) -> Findings:
@@ -131,6 +132,7 @@ class Recorded(Rule):
         """Keep what does not follow from the record, of what was not seen to be covered."""
         suspects = Uncovered.all(self._uncovered)
         self._uncovered.clear()
+        self._uncovered_count = 0
         if len(suspects.sent) and not self._named.cyclic:
             suspects = suspects.at(~implied(self._named, suspects.edges))
         if len(suspects.sent):
@@ -180,6 +182,7 @@ class Recorded(Rule):
         left = self._not_covered(view.process, left)
         if len(left):
             self._uncovered.append(Uncovered(left, own[span[left]], view.first[left]))
+            self._uncovered_count += len(left)
         for some in (*learned, own):
             span[some] = _NOT_LEARNED
 

@@ -38,7 +38,7 @@ class Shelf:
         self.directory.mkdir(parents=True, exist_ok=True)
         reader = Reader(_WithMessages(trace, self._messages(trace)), self.room)
         # Every reading needs it, and each worker would make its own.
-        _ = reader.recorded.first_child
+        _ = reader.recorded.first_child, reader.recorded.last_before
         hidden = self.directory / f".{uuid4().hex}"
         with open(hidden, "wb") as file:
             _write(reader, file, trace.stabilities)
