@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memory
+from aforesaid.check.calls import Called
 from aforesaid.core.errors import WrongValue
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
 from aforesaid.trace.model import Bools, Messages, Processes
@@ -51,7 +52,25 @@ class History:
         self.to_all = messages.to_all
         self.all_to_all = bool(messages.to_all.all())
         self._addressed, self._addressed_starts = grouped(self._addressees, self.process_count, room)
+        self._room = room
         self._broadcast_count = int(np.count_nonzero(messages.to_all))
+
+    @cached_property
+    def called(self) -> Called:
+        """Who called what stable, over all processes."""
+        stabilities = self.stabilities
+        called, seen = Called.nothing(self.message_count, self._room), 0
+        for process in range(self.process_count if len(stabilities) else 0):
+            calls = stabilities.of(process)
+            if len({len(calls), len(calls.message), len(calls.time_ns), len(calls.position)}) > 1:
+                name = self.process_label(process)
+                raise MalformedTrace(f"the columns of the stable calls of {name} differ in length")
+            called.note(process, calls, self.origin, self.sent)
+            seen += len(calls)
+        if seen < len(stabilities):
+            strangers = len(stabilities) - seen
+            raise MalformedTrace(f"{strangers} of the stable calls were made by no process of the trace")
+        return called
 
     def own(self, process: int) -> Indices:
         """The messages a process sent, in the order it sent them."""
