@@ -95,7 +95,8 @@ class View:
     def once(self) -> Indices:
         """What was delivered, each message where it was first."""
         if self.repeats:
-            return self.message[self.first[self.message] == self.position]
+            first: Bools = self.first[self.message] == self.position
+            return self.message[first]
         return self.message
 
     def positions(self, block: slice) -> Indices:

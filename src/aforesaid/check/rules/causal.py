@@ -151,9 +151,8 @@ class Causal(OrderRule):
             yield self.overtaking(view.process, view.placed(message), view.placed(predecessor), relation)
 
     def _judge_hidden(self) -> None:
-        ways: list[Blocks | Duties] = [
-            self.__dict__[way] for way in ("_blocks", "_duties") if way in self.__dict__
-        ]
+        made = self.__dict__
+        ways: list[Blocks | Duties] = [made[way] for way in ("_blocks", "_duties") if way in made]
         judged = [way.judge() for way in ways]
         in_order = merge(*(overtakings for _, overtakings in judged), key=itemgetter(0, 1))
         self.found(sum(count for count, _ in judged), map(self._worded_hidden, in_order))

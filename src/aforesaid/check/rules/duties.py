@@ -1,11 +1,12 @@
 """Causal order for processes that have to do with few of a run's messages: hidden predecessors by marks.
 
-What is asked is what `hidden` asks, and what is found is the same; but the work is not messages times
-processes. Take the messages in one order that extends happens-before, and let p deliver each as soon as its
-turn has come in p's log and it has been sent. This extends all logs. A message x that p is owed is a *duty* of
-p while it has been sent and not delivered: what comes after x and is sent only when p has delivered x cannot
-overtake it. So the duty is laid on x as a mark, handed on by messages that are hidden from p, and lifted when
-p delivers x. Most are never laid, since p often delivers what was sent next. What is carried is what is open.
+What is asked is what `hidden` asks, and what is found is the same, but the work is not messages times
+processes. Take the messages in one order that extends happens-before, and let p deliver each as soon as it
+has been sent and its turn has come in p's log: that is one order of all events that extends all logs. A
+message x that p is owed is a *duty* of p while it has been sent and not delivered; a message sent later than
+that cannot overtake it. So the duty is laid on x as a mark, handed on by messages that are hidden from p, and
+lifted when p delivers x. Where p delivers x as soon as it is sent, which is most often so, there is nothing
+to lay.
 """
 
 from collections import deque
@@ -39,7 +40,7 @@ class Duties(Marks):
         """Columns message, process, position and last rank of each mark."""
         self._visit_count = 0
         self._visits: list[Indices] = []
-        """Columns message, process, position and whether it is owed, of what a process with duties is to see."""
+        """Columns message, process, position and whether it is owed, of all that concerns those with duties."""
         self._open_of: dict[int, int] = {}
         self._early: list[tuple[int, int, int, int]] = []
         """Process, position, message, and the rank of the earliest one overtaken."""

@@ -16,10 +16,10 @@ Owed means what it means to `liveness`: addressed to the process, and not part o
 on a process of unknown fate, on the end of a log that is not complete, or on how a run would have gone on, is
 unknown.
 
-A process's calls are seen with its log. The first call of each message by anyone is known before (`calls`), so
-what is kept is only what came later than that: the latest such delivery at a correct process, and who lacks
-what was called; the rest is what `Tally` counts. Only if some call came too early are the calls read once
-more, to say which. A trace without calls costs next to nothing.
+A process's calls are seen with its log. The first call of each message by anyone is known before (`calls`),
+so what is kept is only what came later than that: the latest such delivery at a correct process, and who
+lacks what was called; the rest is what `Tally` counts. Only if some call came too early are the calls read
+once more, to say which. A trace without calls costs next to nothing.
 """
 
 from collections.abc import Callable
