@@ -40,7 +40,7 @@ class Duties(Marks):
         """Columns message, process, position and last rank of each mark."""
         self._visit_count = 0
         self._visits: list[Indices] = []
-        """Columns message, process, position and whether it is owed, of all that concerns those with duties."""
+        """Columns message, process, position and whether it is owed: all that concerns those with duties."""
         self._open_of: dict[int, int] = {}
         self._early: list[tuple[int, int, int, int]] = []
         """Process, position, message, and the rank of the earliest one overtaken."""
