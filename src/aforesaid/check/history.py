@@ -20,7 +20,7 @@ from aforesaid.core.errors import WrongValue
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
 from aforesaid.trace.model import Bools, Messages, Processes
 
-FEW = 8
+FEW = 16
 """A process that has to do with fewer than one in so many messages is judged by those, not by all."""
 
 
