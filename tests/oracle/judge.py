@@ -24,12 +24,12 @@ from oracle.mind import Broken, Frame, Message, Mind, Permit
 
 
 class Judge:
-    """Watches one run of n processes. `optimal`: SPS, else CSPS. `timely`: judge earliest time as well."""
+    """Watches one run of n processes; what is judged besides its order is told as to a mind."""
 
-    def __init__(self, n: int, optimal: bool, timely: bool = True) -> None:
+    def __init__(self, n: int, optimal: bool, timely: bool = True, overtaking: bool = True) -> None:
         self.n = n
         self.optimal = optimal
-        self.minds = [Mind(i, optimal, timely) for i in range(n)]
+        self.minds = [Mind(i, optimal, timely, overtaking) for i in range(n)]
         self.index: dict[tuple[int, int], int] = {}
         self.past: list[int] = []
         """Of each message, what happened before it, as bits."""

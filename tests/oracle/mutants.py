@@ -8,6 +8,7 @@ from typing import Any
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder
 from aforesaid.protocols.delivery.hybrid_multicast import Entry as MulticastEntry
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -238,6 +239,19 @@ class TellsWithMessagesOnly(HybridBasic):
 
     def _give_notice(self, peer: str, channel: Channel, out: Any) -> None:
         pass
+
+
+class StandsStill(HybridInOrder):
+    """Ours: when who stood first in line is evicted, nobody looks whether the next may go."""
+
+    def peer_down(self, peer: str, now: int, out: Any) -> None:
+        HybridSps.peer_down(self, peer, now, out)
+
+
+class Overtakes(HybridSps):
+    """SPS as it is, before a mind that knows of no overtaking."""
+
+    overtaking = False
 
 
 MUTANTS: dict[str, tuple[str, Build]] = {

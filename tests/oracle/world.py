@@ -89,7 +89,7 @@ class World:
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
         self.machines = [build(name, retransmit=not plan.reliable, burst_max=4) for name in self.names]
-        self.judge = judge.Judge(plan.processes, optimal, timely)
+        self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
         self.victim = self.crashed = -1
         """Who is evicted; who has crashed. There is one of each, or none."""
         self.unaware: list[int] = []

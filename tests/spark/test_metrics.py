@@ -140,7 +140,7 @@ def test_the_report_of_it_stands_by_itself(measured: Path, tmp_path: Path) -> No
 def test_bad_input_is_one_line_and_exit_2(measured: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     local = tmp_path / "local" / "run=r"
-    shutil.copytree(find_runs(measured / "traces")[0], local)
+    shutil.copytree(str(find_runs(measured / "traces")[0]), local)
     table = pq.read_table(local / "runs.parquet")
     place = table.schema.get_field_index("clock")
     pq.write_table(

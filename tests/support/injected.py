@@ -7,12 +7,15 @@ into the log of a process of its own that sends nothing, so the violations it mu
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
+from aforesaid.storage import Place
 from aforesaid.trace import Lists, Messages, Processes, Run, Samples, Stabilities
 from aforesaid.trace.parquet import ParquetSink
+
+Somewhere = TypeVar("Somewhere", bound=Place)
 
 SENDERS = 8
 FAULTS = ("swap", "drop", "repeat", "create", "foresee")
@@ -123,7 +126,9 @@ def injected(
     return made
 
 
-def write(made: Injected, root: Path, run: str, row_group_rows: int = 1 << 20, seed: int = 2) -> Path:
+def write(
+    made: Injected, root: Somewhere, run: str, row_group_rows: int = 1 << 20, seed: int = 2
+) -> Somewhere:
     """Write the trace; `expected` is complete afterwards."""
     promised: tuple[str, ...] = (
         "no_duplicate",
@@ -146,7 +151,7 @@ def write(made: Injected, root: Path, run: str, row_group_rows: int = 1 << 20, s
         nothing = np.empty(0, np.int64)
         sink.samples(Samples(nothing, np.empty(0, np.int32), [], np.empty(0)))
         sink.close(Run(run, promises=promised), founders(made.processes))
-        return sink.path
+    return root / f"run={run}"
 
 
 def founders(count: int) -> Processes:

@@ -2,12 +2,12 @@
 
 import random
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from aforesaid.core import MessageId
+from aforesaid.storage import Place
 from aforesaid.trace import Lists, MemorySink, MemoryTrace, Messages, Processes, Run, Sink, Tracer
 from aforesaid.trace.parquet import ParquetSink, ParquetTrace, open_trace
 
@@ -66,7 +66,7 @@ def in_memory(seed: int, steps: int = 400, chunk_rows: int = 7) -> MemoryTrace:
     return sink.trace
 
 
-def stored(root: Path, seed: int, steps: int = 400, **options: Any) -> ParquetTrace:
+def stored(root: Place, seed: int, steps: int = 400, **options: Any) -> ParquetTrace:
     with ParquetSink(root, RUN.run, **options) as sink:
         record(sink, seed, steps)
     return open_trace(root / f"run={RUN.run}")

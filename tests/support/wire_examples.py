@@ -5,7 +5,7 @@ from typing import Any
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
-from aforesaid.protocols.layers.reliable import Relay
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.protocols.overlay.living import Heir, Spare

@@ -227,9 +227,9 @@ for panel, commands in (
     (
         "The data pipeline, on Spark",
         (
-            commands_pipeline.sweeping,
-            commands_pipeline.auditing,
-            commands_pipeline.measuring,
+            commands_pipeline.sweep,
+            commands_pipeline.audit,
+            commands_pipeline.metrics,
             commands_pipeline.report,
         ),
     ),

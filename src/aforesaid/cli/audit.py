@@ -15,7 +15,7 @@ from aforesaid.pipeline.auditing import Audit, AuditOptions, Outcome, audit, sum
 from aforesaid.pipeline.auditing.layout import find_layout
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.trace.parquet.atomic import already, hidden_directory, put_in_place
+from aforesaid.storage import already, appearing
 
 RUNS_SHOWN = 20
 """How many runs that were not kept are shown in full; the rest is in the tables."""
@@ -39,12 +39,8 @@ def audit_runs(
     find_layout(path)
     required = None if properties is None else tuple(properties)
     options = AuditOptions(required, witnesses)
-    try:
-        hidden = hidden_directory(out.resolve())
-    except OSError as error:
-        raise Misuse(f"cannot write {out}: {error.strerror}") from error
-    scratch = hidden / ".scratch"
-    try:
+    with appearing(out.resolve(), "summary.json", force) as hidden:
+        scratch = hidden / ".scratch"
         with (
             spark_session(spark_options, f"aforesaid audit {path}") as spark,
             show.progress(f"auditing {path}", 1) as move,
@@ -56,9 +52,6 @@ def audit_runs(
             found = interruptible(lambda: audit(spark, path, options, scratch, tell))
         write_results(found, hidden, scratch / "quarantine", required)
         shutil.rmtree(scratch, ignore_errors=True)
-        put_in_place(hidden, out.resolve(), force)
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
     value = worst([outcome.value for outcome in found.outcomes])
     if as_json:
         runs = [_facts(outcome) for outcome in found.outcomes]

@@ -8,6 +8,7 @@ from rich.text import Text
 from aforesaid.check import PROPERTIES, Report, check
 from aforesaid.cli import EXIT_OF_VALUE, show, worst
 from aforesaid.core import Misuse
+from aforesaid.storage import Place
 from aforesaid.trace.parquet import find_runs, open_trace
 
 
@@ -54,7 +55,7 @@ def print_report(report: Report) -> None:
     show.out.print()
 
 
-def _judge(run: Path, properties: list[str] | None, witnesses: int) -> Report:
+def _judge(run: Place, properties: list[str] | None, witnesses: int) -> Report:
     trace = open_trace(run)
     with show.progress(f"judging {run.name}", len(trace.processes)) as move:
         try:

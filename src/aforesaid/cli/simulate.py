@@ -31,6 +31,7 @@ from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import read_file
 from aforesaid.trace.parquet import ParquetSink
 
+FRAMES_TOLD = ("sent", "arrived", "lost", "duplicated", "held", "overtook", "control")
 OWN_INVARIANT = "an invariant of the protocol's own"
 
 
@@ -159,15 +160,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "events": outcome.events,
         "messages": outcome.messages,
         "deliveries": outcome.deliveries,
-        "frames": {
-            "sent": counters.sent,
-            "arrived": counters.arrived,
-            "lost": counters.lost,
-            "duplicated": counters.duplicated,
-            "held": counters.held,
-            "overtook": counters.overtook,
-            "control": counters.control,
-        },
+        "frames": {name: getattr(counters, name) for name in FRAMES_TOLD},
         "control_kinds": counters.control_kinds,
         "put_off": counters.refused,
         "isolated": counters.evicted,

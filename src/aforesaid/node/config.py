@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from aforesaid.core import Misuse, Process
-from aforesaid.protocols.algorithm import FIXED_GROUP
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
@@ -58,7 +58,7 @@ class Config(Part, frozen=True):
     """What a node is told before it starts."""
 
     name: Process
-    algorithm: str = "hybrid_multicast_sps"
+    algorithm: str = "hybrid_multicast_in_order"
     transport: Literal["udp", "tcp"] = "udp"
     cluster: str = "aforesaid"
     """Nodes of other clusters are strangers."""
@@ -181,9 +181,9 @@ class Config(Part, frozen=True):
         return entry
 
     def _membership(self, entry: Algorithm) -> None:
-        if FIXED_GROUP in entry.needs and self.contact is not None:
+        if Need.FIXED_GROUP in entry.needs and self.contact is not None:
             raise Misuse(f"contact: {entry.name} has a fixed group; name its members in [peers]")
-        if FIXED_GROUP not in entry.needs and self.peers:
+        if Need.FIXED_GROUP not in entry.needs and self.peers:
             raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
 
     def _addresses(self) -> dict[str, Address]:

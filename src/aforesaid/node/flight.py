@@ -27,17 +27,16 @@ class Flight(ABC):
     def room(self) -> int:
         """For how many more messages there is room."""
 
-    @abstractmethod
-    def said(self, receipt: Receipt) -> None:
+    def said(self, receipt: Receipt) -> None:  # noqa: B027  (not everyone keeps accounts)
         """A message was said just now."""
 
-    def settle(self) -> None:  # noqa: B027  (not everyone keeps accounts)
+    def settle(self) -> None:  # noqa: B027
         """The protocol has heard something: there may be more room."""
 
     @property
-    @abstractmethod
     def held(self) -> int:
-        """How many own messages are under way."""
+        """How many own messages are under way, as far as accounts are kept."""
+        return 0
 
     def said_at(self, number: int) -> Nanoseconds | None:
         """When an own message that is under way was said; None: not known."""
@@ -78,6 +77,7 @@ class WindowFlight(Window[Receipt]):
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
         self.closed: Exception | None = None
+        """Why nothing more will be found out."""
 
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.stable_below:
@@ -156,26 +156,12 @@ class FloodFlight(Flight):
         self._buffered = buffered
         self._queues = queues
 
-    @property
-    def held(self) -> int:
-        return 0
-
     def room(self) -> int:
         return 1 if 2 * self._buffered() < self._queues.link_bytes else 0
 
-    def said(self, receipt: Receipt) -> None:
-        """It is with the links."""
-
 
 class UntoldFlight(Flight):
-    """Nothing is known of what is under way."""
-
-    @property
-    def held(self) -> int:
-        return 0
+    """Nothing is known of what is under way: it is the protocol's."""
 
     def room(self) -> int:
         return 1
-
-    def said(self, receipt: Receipt) -> None:
-        """It is the protocol's."""

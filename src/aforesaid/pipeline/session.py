@@ -249,7 +249,7 @@ def _packed(archive: Path) -> Path:
     """This package as a file that executors import from."""
     package = Path(aforesaid.__file__).parent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for source in sorted(package.rglob("*.py")):
+        for source in sorted((*package.rglob("*.py"), *package.rglob("*.toml"))):
             packed.write(source, source.relative_to(package.parent))
     return archive
 

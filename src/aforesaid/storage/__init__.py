@@ -2,9 +2,28 @@
 
 A `Place` is what code handles: a `pathlib.Path` here, a `Remote` elsewhere, with the same few methods. So
 what works on directories works on object stores, as long as it relies on nothing that those lack: no rename,
-no append, no lock. `place` makes one of what a user wrote.
+no append, no lock. `place` makes one of what a user wrote; `appearing` and `put_file` write what is complete
+or not there.
 """
 
-from aforesaid.storage.place import Place, Remote, Unreachable, place, remove_tree, total_size
+from aforesaid.storage.commit import Draft, already, appeared, appearing, put_file, reason, writing
+from aforesaid.storage.place import Place, Remote, Unreachable, listing, place, remove_tree, total_size
+from aforesaid.storage.ranges import Ranges
 
-__all__ = ["Place", "Remote", "Unreachable", "place", "remove_tree", "total_size"]
+__all__ = [
+    "Draft",
+    "Place",
+    "Ranges",
+    "Remote",
+    "Unreachable",
+    "already",
+    "appeared",
+    "appearing",
+    "listing",
+    "place",
+    "put_file",
+    "reason",
+    "remove_tree",
+    "total_size",
+    "writing",
+]

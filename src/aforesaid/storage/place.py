@@ -167,6 +167,27 @@ def remove_tree(there: Place) -> None:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
 
 
+def listing(there: Place) -> dict[str, bool]:
+    """What is in a directory, by name, and whether that is a directory, too. Nothing if it is not there.
+
+    In a store this is one request, however much there is, or one for each thousand.
+    """
+    if isinstance(there, Remote):
+        found = there.store.get_file_info(fs.FileSelector(there.path, allow_not_found=True))
+        return {one.base_name: one.type == fs.FileType.Directory for one in found}
+    try:
+        with os.scandir(cast(Path, there)) as entries:
+            return {entry.name: entry.is_dir() for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def files_below(there: Remote) -> set[str]:
+    """The files in a store's directory and below, by their paths within it."""
+    below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+    return {found.path[len(there.path) + 1 :] for found in below if found.type == fs.FileType.File}
+
+
 def total_size(there: Place) -> int:
     """The bytes of a file, or of all files in a directory and below; 0 if there is none."""
     if isinstance(there, Remote):

@@ -65,6 +65,8 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "region": setting("endpoint.region", "AWS_REGION", "AWS_DEFAULT_REGION"),
         "connect_timeout": SECONDS_MAX,
         "request_timeout": SECONDS_MAX,
+        # A small file in one request instead of three.
+        "allow_delayed_open": True,
     }
     endpoint = setting("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     if endpoint:

@@ -15,6 +15,7 @@ from aforesaid.check.judge import first_reading, judge, properties_of
 from aforesaid.check.reading import Reading, SliceFindings
 from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing.shelf import Shelf
+from aforesaid.storage import Place
 from aforesaid.trace import Lists, MemoryTrace, Messages
 from aforesaid.trace.parquet import ParquetSink, ParquetTrace, open_trace
 from support.injected import injected, write
@@ -84,7 +85,7 @@ def judged_from_shelf(trace: ParquetTrace, directory: Path) -> Report:
     return report
 
 
-def found_elsewhere(path: Path, shelf: Shelf, sent: bytes, process: int) -> SliceFindings:
+def found_elsewhere(path: Place, shelf: Shelf, sent: bytes, process: int) -> SliceFindings:
     trace = open_trace(path)
     reader = shelf.take(trace)
     with pytest.raises(ValueError, match="read-only"):

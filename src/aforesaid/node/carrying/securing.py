@@ -2,7 +2,7 @@
 
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.core import Misuse, Process
 from aforesaid.node.config import Config
@@ -12,26 +12,7 @@ if TYPE_CHECKING:
     from aforesaid.security.keys import ClusterKey, Credentials
 
 
-class Seals(Protocol):
-    """How datagrams are sealed and opened."""
-
-    overhead: int
-    greets: bool
-    """Whether a peer's session must be known before anything can be said to it."""
-
-    def seal(self, body: bytes, session: bytes) -> bytes: ...
-
-    def open(self, data: bytes) -> Opened: ...
-
-    def greet(self) -> bytes: ...
-
-    def forget(self, source: Process, session: bytes) -> None: ...
-
-    def rekey(self, config: Config) -> None:
-        """Use the keys of this configuration from here on."""
-
-
-def datagram_seals(config: Config, me: Header) -> Seals:
+def datagram_seals(config: Config, me: Header) -> "Seals":
     """For this start of this node."""
     keys = _cluster_keys(config)
     return Sealed(keys, me) if keys else Plain(me)
@@ -51,6 +32,7 @@ class Plain:
     """Datagrams that anyone can read and forge."""
 
     greets = False
+    """Whether a peer's session must be known before anything can be said to it."""
 
     def __init__(self, me: Header) -> None:
         self._clear = Clear(me)
@@ -92,7 +74,12 @@ class Sealed:
         self._sealer.forget(session)
 
     def rekey(self, config: Config) -> None:
+        """Use the keys of this configuration from here on."""
         self.ring.turn_to(*_cluster_keys(config))
+
+
+Seals: TypeAlias = Plain | Sealed
+"""How datagrams are sealed and opened."""
 
 
 def _cluster_keys(config: Config) -> "list[ClusterKey]":

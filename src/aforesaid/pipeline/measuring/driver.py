@@ -19,6 +19,7 @@ from aforesaid.pipeline.measuring.measure import SCHEMA, Piece, measure
 from aforesaid.pipeline.measuring.optimum import quality, scenario_of
 from aforesaid.pipeline.measuring.settings import settings
 from aforesaid.sim import Paper
+from aforesaid.storage import Place
 from aforesaid.trace.model import Run
 from aforesaid.trace.parquet import find_runs, open_trace
 
@@ -37,7 +38,7 @@ TABLES = ("runs", "measures", "latency", "histogram", "series", "growth")
 class Source:
     """One run to measure."""
 
-    path: Path
+    path: Place
     run: Run
     slices: tuple[range, ...]
     """Its processes, in slices of at most TASK_DELIVERIES or so."""

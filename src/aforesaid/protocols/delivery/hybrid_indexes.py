@@ -1,4 +1,4 @@
-"""What the two SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
+"""What the SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
 
 Almeida (2026), section 5.6, algorithm 2, procedures sendInterval, updateP2M2 and the event
 PERMIT. A message to j waits only for permits from processes other than j. Four indexes, "first" being the
@@ -35,6 +35,7 @@ class Indexed(HybridProcess[D]):
     """The indexes, and what happens to them when a permit is missing or comes."""
 
     receiver_exempt = True
+    overtaking = True
 
     def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
         super().__init__(me, incarnation, **settings)

@@ -1,4 +1,4 @@
-"""What the four hybrid-buffering algorithms have in common: the frame of one process.
+"""What the hybrid-buffering algorithms have in common: the frame of one process.
 
 Almeida (2026), section 5. A process keeps what it said in `u`, a sliding array indexed by message
 number, until it and all before it are acknowledged; and in `p`, a sliding map, the messages it delivered
@@ -55,7 +55,6 @@ from aforesaid.core import (
     Effects,
     Explaining,
     MessageId,
-    Misuse,
     Nanoseconds,
     Payload,
     Process,
@@ -88,6 +87,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
 
     receiver_exempt = False
     """A message does not wait for the permits of its own receiver, nor a permit for its receiver's acks."""
+    overtaking = False
+    """A message may leave before one that was said before it."""
 
     def __init__(
         self,
@@ -101,15 +102,6 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
     ) -> None:
-        for name, value in (
-            ("resend_after", resend_after),
-            ("backoff_max", backoff_max),
-            ("burst_max", burst_max),
-            ("buffer_max", buffer_max),
-            ("early_max", early_max),
-        ):
-            if value < 1:
-                raise Misuse(f"{name} must be at least 1, not {value}")
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit

@@ -5,7 +5,6 @@ reads a trace may follow every index in it.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aforesaid.core import Misuse
+from aforesaid.storage import Place
 from aforesaid.trace.model import ENDINGS, FATES, NEVER_SENT, Bools, Lists, Messages, Processes, Run, Samples
-from aforesaid.trace.parquet.schema import SCHEMAS, check_version, plain
+from aforesaid.trace.parquet.schema import SCHEMAS, check_version, conformed, plain
 from aforesaid.trace.parquet.spill import Rows
 
 
@@ -65,7 +65,7 @@ def samples_table(rows: Samples) -> Any:
     return pa.table(columns, schema=SCHEMAS["samples"])
 
 
-def run_of(path: Path, table: Any, run_id: str) -> Run:
+def run_of(path: Place, table: Any, run_id: str) -> Run:
     if len(table) != 1:
         raise Misuse(f"{path} has {len(table)} rows; a run has one")
     row = {name: column.to_pylist()[0] for name, column in _columns(path, "runs", table).items()}
@@ -74,7 +74,7 @@ def run_of(path: Path, table: Any, run_id: str) -> Run:
     return Run(run=run_id, **{**row, "promises": tuple(row["promises"])})
 
 
-def processes_of(path: Path, table: Any, message_count: int) -> Processes:
+def processes_of(path: Place, table: Any, message_count: int) -> Processes:
     columns = _columns(path, "processes", _by_index(path, table, "process"))
     rows = Processes(
         name=columns["name"].to_pylist(),
@@ -91,7 +91,7 @@ def processes_of(path: Path, table: Any, message_count: int) -> Processes:
     return rows
 
 
-def messages_of(path: Path, table: Any, process_count: int, message_count: int, first: int = 0) -> Messages:
+def messages_of(path: Place, table: Any, process_count: int, message_count: int, first: int = 0) -> Messages:
     """A run's messages, or so many of them from one on."""
     columns = _columns(path, "messages", _by_index(path, table, "message", first))
     rows = Messages(
@@ -111,7 +111,7 @@ def messages_of(path: Path, table: Any, process_count: int, message_count: int, 
     return rows
 
 
-def samples_of(path: Path, table: Any, process_count: int) -> Samples:
+def samples_of(path: Place, table: Any, process_count: int) -> Samples:
     columns = _columns(path, "samples", table)
     rows = Samples(
         time_ns=_numbers(columns["time_ns"]),
@@ -123,7 +123,7 @@ def samples_of(path: Path, table: Any, process_count: int) -> Samples:
     return rows
 
 
-def rows_of(path: Path, name: str, table: Any) -> Rows:
+def rows_of(path: Place, name: str, table: Any) -> Rows:
     """Rows of a table that lies by process: its columns as NumPy sees them in Arrow's own memory."""
     return Rows(**{column: _numbers(values) for column, values in _columns(path, name, table).items()})
 
@@ -134,7 +134,7 @@ def rows_table(name: str, rows: Rows) -> Any:
 
 
 def check_range(
-    path: Path, column: str, values: npt.NDArray[Any], lowest: int, count: int, thing: str
+    path: Place, column: str, values: npt.NDArray[Any], lowest: int, count: int, thing: str
 ) -> None:
     """Refuse an index that names no row of its table."""
     if len(values) and not lowest <= values.min() <= values.max() < count:
@@ -142,20 +142,21 @@ def check_range(
         raise Misuse(f"{path}: column {column} names {thing} {wrong}, but the trace has {count}, from 0")
 
 
-def _columns(path: Path, name: str, table: Any) -> dict[str, Any]:
+def _columns(path: Place, name: str, table: Any) -> dict[str, Any]:
     """The table's columns in the schema's types, each in one piece, without nulls where there may be none."""
     columns = {}
+    table = conformed(path, name, table)
     for field in SCHEMAS[name]:
         column = table.column(field.name)
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         elements = column.flatten() if pa.types.is_nested(column.type) else column
         if (column.null_count and not field.nullable) or (elements is not column and elements.null_count):
             raise Misuse(f"{path}: column {field.name} ({plain(field.type)}) of table {name} has nulls")
-        columns[field.name] = column if column.type.equals(field.type) else column.cast(field.type)
+        columns[field.name] = column
     return columns
 
 
-def _by_index(path: Path, table: Any, column: str, first: int = 0) -> Any:
+def _by_index(path: Place, table: Any, column: str, first: int = 0) -> Any:
     """The table's rows in the order of their own index, which others may have shuffled."""
     index = table.column(column).to_numpy()
     rows = np.arange(first, first + len(index))
@@ -167,7 +168,7 @@ def _by_index(path: Path, table: Any, column: str, first: int = 0) -> Any:
     return table.take(order)
 
 
-def _check_words(path: Path, column: str, words: Sequence[str], known: Sequence[str]) -> None:
+def _check_words(path: Place, column: str, words: Sequence[str], known: Sequence[str]) -> None:
     unknown = sorted(set(words) - set(known))
     if unknown:
         raise Misuse(f"{path}: column {column} holds {unknown[0]!r}, expected one of {', '.join(known)}")

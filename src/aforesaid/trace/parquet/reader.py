@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 from aforesaid.core import Misuse
+from aforesaid.storage import Place, listing, place
 from aforesaid.trace.model import (
     NO_STABILITIES,
     Log,
@@ -23,49 +23,54 @@ from aforesaid.trace.model import (
 )
 from aforesaid.trace.parquet.columns import messages_of, processes_of, run_of, samples_of
 from aforesaid.trace.parquet.deliveries import Deliveries
-from aforesaid.trace.parquet.schema import EVENTS, OPTIONAL, RUN_PREFIX, SCHEMAS, reading
+from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, SCHEMAS, reading
 from aforesaid.trace.parquet.stabilities import StoredStabilities
-from aforesaid.trace.parquet.table import open_table
+from aforesaid.trace.parquet.table import Table, find_table, open_table
 
 
-def find_runs(path: str | os.PathLike[str]) -> list[Path]:
-    """The run directories at a path: itself if it is one, else its children `run=...`, sorted."""
-    root = _directory(path)
-    if _is_run(root):
-        return [root]
+def find_runs(path: str | os.PathLike[str] | Place) -> list[Place]:
+    """The run directories at a path or URI: itself if it is one, else its children `run=...`, sorted."""
+    root = place(path)
     with reading(root):
-        runs = sorted(child for child in root.glob(f"{RUN_PREFIX}*") if child.is_dir())
+        names = listing(root)
+        if not names:
+            _check_directory(root)
+    if root.name.startswith(RUN_PREFIX) or names.get("runs.parquet") is False:
+        return [root]
+    runs = sorted(name for name, inside in names.items() if inside and name.startswith(RUN_PREFIX))
     if not runs:
         raise Misuse(f"{root} is not a trace: it holds neither runs.parquet nor a directory {RUN_PREFIX}...")
-    return runs
+    return [root / name for name in runs]
 
 
-def open_trace(path: str | os.PathLike[str]) -> "ParquetTrace":
+def open_trace(path: str | os.PathLike[str] | Place) -> "ParquetTrace":
     """The trace in one run directory. Its files are checked now, their rows when they are read."""
-    run = _directory(path)
-    if not (run / "runs.parquet").exists():
-        hint = "" if _is_run(run) else f"; name one run, a directory {RUN_PREFIX}..."
+    run = place(path)
+    runs = find_table(run, "runs")
+    if runs is None:
+        with reading(run):
+            _check_directory(run)
+        hint = "" if run.name.startswith(RUN_PREFIX) else f"; name one run, a directory {RUN_PREFIX}..."
         raise Misuse(f"{run} is not a trace: it has no runs.parquet{hint}")
-    return ParquetTrace(run)
+    return ParquetTrace(run, runs)
 
 
 class ParquetTrace:
     """A stored trace, as the checker reads it. Its arrays may be views of Arrow's memory, and read-only."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place, runs: Table) -> None:
         self.path = path
         # `runs` is read first and at once: the version must be known before anything else is understood.
-        runs = open_table(path, "runs")
         with reading(runs.path):
             self.run: Run = run_of(runs.path, runs.read(), path.name.removeprefix(RUN_PREFIX))
-        self._tables = {
-            name: open_table(path, name) for name in SCHEMAS if name != "runs" and _is_due(path, name)
-        }
+        self._tables = {name: open_table(path, name) for name in ("processes", "messages", "deliveries")}
         counts = self._process_count, self._message_count
         self._deliveries = Deliveries(self._tables["deliveries"], *counts)
         self.stabilities: StabilitiesByProcess = NO_STABILITIES
-        if "stabilities" in self._tables:
-            self.stabilities = StoredStabilities(self._tables["stabilities"], *counts)
+        stabilities = find_table(path, "stabilities")
+        if stabilities is not None:
+            self._tables["stabilities"] = stabilities
+            self.stabilities = StoredStabilities(stabilities, *counts)
 
     @cached_property
     def processes(self) -> Processes:
@@ -96,7 +101,9 @@ class ParquetTrace:
 
     @cached_property
     def samples(self) -> Samples:
-        table = self._tables["samples"]
+        table = find_table(self.path, "samples")
+        if table is None:
+            return samples_of(self.path, SCHEMAS["samples"].empty_table(), self._process_count)
         with reading(table.path):
             return samples_of(table.path, table.read(), self._process_count)
 
@@ -133,19 +140,9 @@ class ParquetTrace:
         return self._tables["messages"].row_count
 
 
-def _directory(path: str | os.PathLike[str]) -> Path:
-    directory = Path(path)
-    with reading(directory):
-        if not directory.exists():
-            raise Misuse(f"{directory} does not exist")
-        if not directory.is_dir():
-            raise Misuse(f"{directory} is not a trace: a trace is a directory")
-        return directory
-
-
-def _is_due(run: Path, table: str) -> bool:
-    return table not in OPTIONAL or (run / f"{table}.parquet").exists()
-
-
-def _is_run(directory: Path) -> bool:
-    return directory.name.startswith(RUN_PREFIX) or (directory / "runs.parquet").is_file()
+def _check_directory(path: Place) -> None:
+    """Refuse what has nothing in it because it is not there, or because it is a file."""
+    if not path.exists():
+        raise Misuse(f"{path} does not exist")
+    if not path.is_dir():
+        raise Misuse(f"{path} is not a trace: a trace is a directory")

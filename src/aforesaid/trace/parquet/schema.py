@@ -18,12 +18,12 @@ defaults. On top of that, zstd gives the same size as snappy, and takes a fifth 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from aforesaid.core import Misuse
+from aforesaid.storage import Place, reason
 from aforesaid.trace.model import SCHEMA_VERSION
 
 VERSION_KEY = b"aforesaid.schema_version"
@@ -103,8 +103,8 @@ SCHEMAS: dict[str, Any] = {
     ),
 }
 
-OPTIONAL = ("stabilities",)
-"""Few algorithms know of it, and who puts a trace together by hand need not either."""
+OPTIONAL = ("stabilities", "samples")
+"""Few algorithms know of the one, only metrics read the other; who puts a trace together by hand need not."""
 
 EVENTS = ("messages", "deliveries", "stabilities")
 """The tables whose rows are events of processes; the rest describes the run."""
@@ -142,7 +142,7 @@ class Damaged(Misuse):
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Place) -> Iterator[None]:
     """What PyArrow and the system say of a file they cannot read, as one line that names it."""
     try:
         yield
@@ -150,13 +150,7 @@ def reading(path: Path) -> Iterator[None]:
         raise Damaged(f"cannot read {path}: {reason(error)}") from error
 
 
-def reason(error: BaseException) -> str:
-    """An error's first line."""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).strip().splitlines()[0].rstrip(".")
-
-
-def check_version(run: Path, version: object) -> None:
+def check_version(run: Place, version: object) -> None:
     """Refuse what a later aforesaid wrote."""
     text = version.decode(errors="replace") if isinstance(version, bytes) else str(version)
     if not text.isdecimal() or int(text) < 1:
@@ -168,17 +162,27 @@ def check_version(run: Path, version: object) -> None:
         )
 
 
-def check_columns(path: Path, table: str, schema: Any) -> None:
-    """Refuse a file that lacks a column of its table or has it in another type."""
+def check_columns(path: Place, table: str, schema: Any) -> None:
+    """Refuse a file that lacks a column of its table or has it in a type that is not taken."""
     for field in SCHEMAS[table]:
         index = schema.get_field_index(field.name)
         if index < 0:
             raise Misuse(f"{path}: table {table} lacks column {field.name} ({plain(field.type)})")
         kind = schema.field(index).type
         if not _accepts(field.type, kind):
-            raise Misuse(
-                f"{path}: column {field.name} of table {table} is {plain(kind)}, expected {plain(field.type)}"
-            )
+            raise _unexpected(path, table, field, kind)
+
+
+def conformed(path: Place, table: str, rows: Any) -> Any:
+    """The columns of a table in the types of its schema; refuses values that do not fit."""
+    columns = {}
+    for field in SCHEMAS[table]:
+        column = rows.column(field.name)
+        try:
+            columns[field.name] = column if column.type.equals(field.type) else column.cast(field.type)
+        except pa.ArrowInvalid as error:
+            raise _unexpected(path, table, field, column.type, f" ({reason(error)})") from error
+    return pa.table(columns)
 
 
 def plain(kind: Any) -> str:
@@ -186,11 +190,22 @@ def plain(kind: Any) -> str:
     return f"list<{plain(kind.value_type)}>" if _is_list(kind) else str(kind)
 
 
+def _unexpected(path: Place, table: str, field: Any, kind: Any, detail: str = "") -> Misuse:
+    return Misuse(
+        f"{path}: column {field.name} of table {table} is {plain(kind)}, expected {plain(field.type)}{detail}"
+    )
+
+
 def _accepts(expected: Any, kind: Any) -> bool:
+    """Integers of any width and texts in any coding are taken; a moment is no integer, whatever its width."""
+    if pa.types.is_dictionary(kind):
+        return _accepts(expected, kind.value_type)
     if _is_list(expected):
         return _is_list(kind) and _accepts(expected.value_type, kind.value_type)
     if pa.types.is_string(expected):
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    if pa.types.is_integer(expected):
+        return bool(pa.types.is_integer(kind))
     return bool(expected.equals(kind))
 
 

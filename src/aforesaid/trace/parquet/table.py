@@ -1,37 +1,40 @@
 """A table of a run, opened with suspicion: PyArrow sees no bytes that the seal does not vouch for.
 
-Opening checks the seal of the footer, the schema version and the columns; reading checks the row group. Files
-are opened anew for each read, so that a thousand open traces hold no descriptors.
+Opening reads a file's end, once, and checks the seal of the footer, the schema version and the columns. To
+read a sealed row group is to read its bytes, once, check them, and let PyArrow parse these. Of a file without
+a seal PyArrow reads what it needs by itself.
 
 A table is one file, or a directory of files as Spark and others write it: then its row groups are those of
 all files, in the order of their names.
 """
 
 from bisect import bisect_right
+from fnmatch import fnmatch
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aforesaid.core import Misuse
+from aforesaid.storage import Place, Ranges, listing
 from aforesaid.trace.parquet.schema import (
     SCHEMAS,
     VERSION_KEY,
     Damaged,
     check_columns,
     check_version,
+    conformed,
     reading,
 )
-from aforesaid.trace.parquet.seal import seal_of
+from aforesaid.trace.parquet.seal import Seal, footer_of, seal_of
 
 
 class Table(Protocol):
     """A table, its rows unread."""
 
     name: str
-    path: Path
+    path: Place
 
     @property
     def row_count(self) -> int: ...
@@ -53,29 +56,40 @@ class Table(Protocol):
         """Refuse the table if a row group is not what was sealed; what has no seal is not looked at."""
 
 
-def open_table(run: Path, name: str) -> Table:
+def open_table(run: Place, name: str) -> Table:
     """A run's table, from its file or from all files in its directory."""
+    table = find_table(run, name)
+    if table is None:
+        raise Misuse(f"trace {run} lacks its table {name}: there is no file {name}.parquet")
+    return table
+
+
+def find_table(run: Place, name: str) -> Table | None:
+    """The same; None if there is none."""
     path = run / f"{name}.parquet"
-    if path.is_file():
-        return _File(run, name, path)
     with reading(path):
-        files = sorted(path.glob("[!._]*.parquet")) if path.is_dir() else []
-    if not files:
-        raise Misuse(f"trace {run} lacks its table {name}: there is no file {path.name}")
-    return _Files(name, path, [_File(run, name, file) for file in files])
+        try:
+            # Nearly always it is one file: to ask first would be a request more.
+            return _File(run, name, path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            names = sorted(file for file in listing(path) if fnmatch(file, "[!._]*.parquet"))
+        return _Files(name, path, [_File(run, name, path / file) for file in names]) if names else None
 
 
 class _File:
     """A table in one file."""
 
-    def __init__(self, run: Path, name: str, path: Path) -> None:
+    def __init__(self, run: Place, name: str, path: Place) -> None:
         self.name, self.path = name, path
         self._columns = SCHEMAS[name].names
+        self._bytes = Ranges(path)
         with reading(self.path):
-            self._seal = seal_of(self.path)
-            with pq.ParquetFile(self.path) as file:
+            footer = footer_of(path, self._bytes)
+            self._seal = seal_of(path, self._bytes, footer)
+            with pq.ParquetFile(pa.BufferReader(footer)) as file:
                 self._metadata = file.metadata
                 schema = file.schema_arrow
+        self._bytes.forget()
         version = (self._metadata.metadata or {}).get(VERSION_KEY)
         if version is not None:
             check_version(run, version)
@@ -109,29 +123,62 @@ class _File:
         return self._read(range(self.group_count))
 
     def read_group(self, group: int) -> Any:
-        return self._read([group])
+        return self._read(range(group, group + 1))
 
     def verify(self) -> None:
-        self._check(range(self.group_count))
-
-    def _check(self, groups: range | list[int]) -> None:
         if self._seal is not None:
-            with reading(self.path):
-                for group in groups:
-                    self._seal.check(group)
+            for group in range(self.group_count):
+                with reading(self.path):
+                    self._checked(self._seal, range(group, group + 1))
 
-    def _read(self, groups: range | list[int]) -> Any:
-        self._check(groups)
-        # Without pre_buffer nothing is read ahead, and what was read is freed.
-        options = {"pre_buffer": False, "page_checksum_verification": True}
-        with reading(self.path), pq.ParquetFile(self.path, metadata=self._metadata, **options) as file:
-            return file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
+    def _read(self, groups: range) -> Any:
+        with reading(self.path):
+            source = self._bytes.source()
+            if self._seal is not None and groups:
+                source = self._checked(self._seal, groups)
+            # Ahead of time only where it saves requests: else nothing is, and what was read is freed.
+            options = {"pre_buffer": isinstance(source, pa.NativeFile), "page_checksum_verification": True}
+            with pq.ParquetFile(source, metadata=self._metadata, **options) as file:
+                rows = file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
+        return conformed(self.path, self.name, rows)
+
+    def _checked(self, seal: Seal, groups: range) -> "_Window":
+        """The bytes of some row groups, one after the other, if they are what was sealed."""
+        start = seal.start(groups.start)
+        content = self._bytes.read(start, seal.end(groups.stop - 1))
+        for group in groups:
+            seal.check(group, content[seal.start(group) - start : seal.end(group) - start])
+        return _Window(content, start, self._bytes.size)
+
+
+class _Window:
+    """Some bytes of a file, for PyArrow, which asks for them by where they are in the whole file."""
+
+    closed = False
+
+    def __init__(self, content: memoryview, start: int, size: int) -> None:
+        self._content, self._start, self._size = content, start, size
+        self._at = 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, count: int) -> memoryview:
+        first = self._at - self._start
+        if first < 0 or first + count > len(self._content):
+            raise OSError(f"the footer leads to {count} bytes at {self._at}, outside of the row group")
+        self._at += count
+        return self._content[first : first + count]
 
 
 class _Files:
     """A table in several files."""
 
-    def __init__(self, name: str, path: Path, files: list[_File]) -> None:
+    def __init__(self, name: str, path: Place, files: list[_File]) -> None:
         self.name, self.path = name, path
         self._files = files
         self._starts = [0, *accumulate(file.group_count for file in files)]
@@ -153,8 +200,7 @@ class _Files:
         return file.group_range(within, column)
 
     def read(self) -> Any:
-        with reading(self.path):
-            return pa.concat_tables([file.read() for file in self._files], promote_options="permissive")
+        return pa.concat_tables([file.read() for file in self._files])
 
     def read_group(self, group: int) -> Any:
         file, within = self._place(group)

@@ -1,16 +1,15 @@
 """Writes one run as Parquet: all of it, under its name, or nothing.
 
-Everything is written in a hidden directory beside the run's own, which neither Spark nor our reader looks
-into, and renamed when the last file is complete. So a run that can be seen is whole, whatever killed its
-writer. A run that is there is never written over unless asked to, and then only once the new one is complete.
-Nothing is forced to disk: a power cut may lose a run, and the seal (see `seal`) tells if it hurt one.
+Everything is written into a draft (see `aforesaid.storage.commit`), which neither Spark nor our reader looks
+into, and published when the last file is complete; in a store `runs.parquet` comes last, and a run without it
+is none. So a run that can be seen is whole, whatever killed its writer. A run that is there is never written
+over unless asked to, and then only once the new one is complete. Nothing is forced to disk: a power cut may
+lose a run, and the seal (see `seal`) tells if it hurt one.
 """
 
 import os
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aforesaid.core import Misuse, WrongValue
+from aforesaid.storage import Draft, Place, place, writing
 from aforesaid.trace.model import (
     SCHEMA_VERSION,
     Int32s,
@@ -29,7 +29,6 @@ from aforesaid.trace.model import (
     Samples,
     Stabilities,
 )
-from aforesaid.trace.parquet.atomic import already, hidden_directory, put_in_place
 from aforesaid.trace.parquet.columns import (
     messages_table,
     processes_table,
@@ -37,7 +36,7 @@ from aforesaid.trace.parquet.columns import (
     run_table,
     samples_table,
 )
-from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, reason, storage
+from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, storage
 from aforesaid.trace.parquet.seal import seal
 from aforesaid.trace.parquet.spill import Rows, Spill
 
@@ -57,7 +56,7 @@ class ParquetSink:
 
     def __init__(
         self,
-        root: str | os.PathLike[str],
+        root: str | os.PathLike[str] | Place,
         run_id: str,
         overwrite: bool = False,
         memory_rows_max: int = MEMORY_ROWS_MAX,
@@ -68,39 +67,36 @@ class ParquetSink:
             raise Misuse(f"{run_id!r} cannot name a run; use letters, digits and ._+@,- only")
         if memory_rows_max < 1 or row_group_rows < 1:
             raise Misuse("memory_rows_max and row_group_rows must be at least 1")
-        self.path = Path(root) / f"{RUN_PREFIX}{run_id}"
+        self.path = place(root) / f"{RUN_PREFIX}{run_id}"
         self._run_id = run_id
-        self._overwrite = overwrite
         self._row_group_rows = row_group_rows
         self._message_count = 0
-        with _writing(self.path):
-            if self.path.exists() and not overwrite:
-                raise already(self.path)
-            self._directory = hidden_directory(self.path)
+        with writing(self.path):
+            self._draft = Draft(self.path, "runs.parquet", overwrite)
         self._open = True
         self._tables: dict[str, _Table] = {}
         self._spills = {
-            name: Spill(self._directory / f"{name}.spill", memory_rows_max)
+            name: Spill(self._draft.directory / f"{name}.spill", memory_rows_max)
             for name in ("deliveries", "stabilities")
         }
 
     def messages(self, rows: Messages) -> None:
-        with _writing(self.path):
+        with writing(self.path):
             self._table("messages").append(messages_table(rows, self._message_count))
         self._message_count += len(rows)
 
     def deliveries(self, process: Int32s, position: Int32s, time_ns: Int64s, message: Int32s) -> None:
         """Keeps the arrays until they are spilled: the caller must not change them."""
-        with _writing(self.path):
+        with writing(self.path):
             self._spills["deliveries"].append(Rows(process, position, time_ns, message))
 
     def stabilities(self, rows: Stabilities) -> None:
         """Keeps the arrays until they are spilled: the caller must not change them."""
-        with _writing(self.path):
+        with writing(self.path):
             self._spills["stabilities"].append(Rows(rows.process, rows.position, rows.time_ns, rows.message))
 
     def samples(self, rows: Samples) -> None:
-        with _writing(self.path):
+        with writing(self.path):
             self._table("samples").append(samples_table(rows))
 
     def close(self, run: Run, processes: Processes) -> None:
@@ -113,10 +109,9 @@ class ParquetSink:
                     raise WrongValue(f"{name} name process {spill.process_max} of {len(processes)}")
                 if spill.message_max >= self._message_count:
                     raise WrongValue(f"{name} name message {spill.message_max} of {self._message_count}")
-            with _writing(self.path):
+            with writing(self.path):
                 self._complete(run, processes)
-                put_in_place(self._directory, self.path, self._overwrite)
-            self._open = False
+                self._draft.publish()
         finally:
             self.abort()
 
@@ -128,7 +123,7 @@ class ParquetSink:
                 spill.close()
             for table in self._tables.values():
                 table.abandon()
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._draft.discard()
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +147,7 @@ class ParquetSink:
         if not self._open:
             raise WrongValue(f"run {self._run_id} is closed")
         if name not in self._tables:
-            self._tables[name] = _Table(self._directory, name)
+            self._tables[name] = _Table(self._draft.directory, name)
         return self._tables[name]
 
 
@@ -190,12 +185,3 @@ class _Table:
     def _flush(self) -> None:
         self.write(pa.concat_tables(self._gathered))
         self._gathered, self._gathered_rows = [], 0
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """What the system says of a file it cannot write, as one line that names the run."""
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        raise Misuse(f"cannot write {path}: {reason(error)}") from error

@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit, Resend
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
-from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from oracle.inside import look
+from oracle.kinds import ALL
 from oracle.stage import Stage
 
-ALL = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
 every = pytest.mark.parametrize("kind", ALL)
 
 

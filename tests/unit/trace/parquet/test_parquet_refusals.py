@@ -14,6 +14,7 @@ import pytest
 
 from aforesaid.core import Misuse
 from aforesaid.trace.parquet import find_runs, open_trace
+from aforesaid.trace.parquet.schema import OPTIONAL
 from support.trace_scripts import assert_same, in_memory, is_same, stored
 
 TABLES = ("deliveries", "messages", "processes", "runs", "samples", "stabilities")
@@ -22,7 +23,8 @@ Edit = Callable[[Any], Any]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return stored(tmp_path, seed=3, steps=120, row_group_rows=40).path
+    stored(tmp_path, seed=3, steps=120, row_group_rows=40)
+    return tmp_path / "run=r1"
 
 
 def edit(run: Path, table: str, change: Edit) -> Path:
@@ -106,9 +108,10 @@ def test_a_missing_table(run: Path, table: str) -> None:
     (run / f"{table}.parquet").unlink()
     if table == "runs":
         assert complaint(run) == f"{run} is not a trace: it has no runs.parquet"
-    elif table == "stabilities":
+    elif table in OPTIONAL:
         trace = open_trace(run)
-        assert (len(trace.stabilities), len(trace.stabilities.of(0))) == (0, 0)
+        empty = len(trace.stabilities.of(0)) if table == "stabilities" else len(trace.samples.metric)
+        assert empty == 0
     else:
         assert complaint(run) == f"trace {run} lacks its table {table}: there is no file {table}.parquet"
 
@@ -140,20 +143,46 @@ def test_a_missing_column(run: Path, table: str) -> None:
 @pytest.mark.parametrize(
     ("table", "column", "kind", "text"),
     [
-        ("deliveries", "position", pa.int64(), "is int64, expected int32"),
+        ("deliveries", "position", pa.float64(), "is double, expected int32"),
         ("deliveries", "time_ns", pa.timestamp("ns"), "is timestamp[ns], expected int64"),
-        ("messages", "after", pa.list_(pa.int64()), "is list<int64>, expected list<int32>"),
+        ("messages", "after", pa.list_(pa.float64()), "is list<double>, expected list<int32>"),
+        ("messages", "time_ns", pa.timestamp("us"), "is timestamp[us], expected int64"),
         ("messages", "audience", pa.string(), "is string, expected list<int32>"),
         ("processes", "name", pa.int32(), "is int32, expected string"),
         ("processes", "joined", pa.int32(), "is int32, expected bool"),
         ("samples", "value", pa.float32(), "is float, expected double"),
-        ("stabilities", "position", pa.int64(), "is int64, expected int32"),
+        ("stabilities", "position", pa.string(), "is string, expected int32"),
         ("runs", "promises", pa.string(), "is string, expected list<string>"),
     ],
 )
 def test_a_column_of_another_type(run: Path, table: str, column: str, kind: Any, text: str) -> None:
     path = edit(run, table, lambda rows: put(column, pa.nulls(len(rows), kind))(rows))
     assert complaint(run) == f"{path}: column {column} of table {table} {text}"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "kind", "value", "text"),
+    [
+        ("deliveries", "position", pa.int64(), 2**31, "is int64, expected int32 (Integer value 2147483648 "),
+        ("deliveries", "message", pa.uint32(), 2**31, "is uint32, expected int32 (Integer value 2147483648 "),
+        (
+            "messages",
+            "time_ns",
+            pa.uint64(),
+            2**63,
+            "is uint64, expected int64 (Integer value 92233720368547",
+        ),
+        ("messages", "after", pa.list_(pa.int64()), [-(2**40)], "is list<int64>, expected list<int32> ("),
+        ("processes", "incarnation", pa.int64(), 2**40, "is int64, expected int32 (Integer value 1099511627"),
+    ],
+)
+def test_a_number_that_does_not_fit(
+    run: Path, table: str, column: str, kind: Any, value: Any, text: str
+) -> None:
+    path = edit(
+        run, table, lambda rows: put(column, pa.array(first(value)(rows[column].to_pylist()), kind))(rows)
+    )
+    assert complaint(run).startswith(f"{path}: column {column} of table {table} {text}")
 
 
 @pytest.mark.parametrize(
@@ -342,9 +371,9 @@ def test_statistics_that_lie(run: Path) -> None:
 
 
 def test_a_file_that_cannot_be_opened(run: Path) -> None:
-    (run / "samples.parquet").unlink()
-    (run / "samples.parquet").mkdir()
-    assert "lacks its table samples" in complaint(run)
+    (run / "messages.parquet").unlink()
+    (run / "messages.parquet").mkdir()
+    assert "lacks its table messages" in complaint(run)
 
 
 def test_a_table_that_vanishes_later(run: Path) -> None:
