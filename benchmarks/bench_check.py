@@ -70,7 +70,7 @@ def verdict(met: bool) -> str:
 
 
 def best(action: Callable[[], object]) -> float:
-    """The CPU seconds of a few runs, the fewest: those of the one least disturbed by others on the machine."""
+    """The CPU seconds of the shortest of a few runs: the one least disturbed by others on the machine."""
     times = []
     for _ in range(REPEATS):
         start = process_time()
