@@ -79,6 +79,7 @@ class View:
             self.delivered[self.message] = False
         else:
             self.first.fill(NEVER)
+            self.delivered.fill(False)
         if "addressed" in self.__dict__ and not self._history.all_to_all:
             mine = self._history.addressed(self.process)
             self.addressed[mine] = self._history.to_all[mine]
