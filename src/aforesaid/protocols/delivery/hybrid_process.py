@@ -47,7 +47,7 @@ between an old incarnation and a new one do not arrive, nor late News of the old
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from aforesaid.core import (
     MILLISECOND,
@@ -76,7 +76,16 @@ from aforesaid.protocols.delivery.hybrid_frames import (
 )
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
-E = TypeVar("E")
+
+class Kept(Protocol):
+    """What a process keeps of a message it said."""
+
+    dep: int
+    """Missing permits with an index below this were missing when the message was said. Never changed."""
+    payload: Payload
+
+
+E = TypeVar("E", bound=Kept)
 
 Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
@@ -142,9 +151,6 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
     def _previous(self, entry: E, peer: Process) -> int: ...
 
     @abstractmethod
-    def _payload(self, entry: E) -> Payload: ...
-
-    @abstractmethod
     def _unsent_to(self, entry: E) -> Collection[Process]:
         """The receivers to whom it is not network-sent yet."""
 
@@ -199,7 +205,7 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         for number in islice(channel.unacked, self.burst_max):
             entry = self.u[number]
             flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, self._payload(entry))
+            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
             out.send((peer,), channel.again(message))
         if channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
