@@ -32,9 +32,11 @@ SIMULATED = "Simulate, judge, explore"
 @app.command(rich_help_panel=SIMULATED)
 def simulate(
     scenario: Annotated[
-        Path, Argument(help="A scenario in TOML or JSON; see the directory scenarios/ and docs/scenarios.md.")
+        str, Argument(help="A scenario in TOML or JSON; see the directory scenarios/ and docs/scenarios.md.")
     ],
-    out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
+    out: Annotated[
+        str, Option(help="Where the trace goes, a directory or a URI: DIR/run=NAME/*.parquet.")
+    ] = "traces",
     run: Annotated[str | None, Option(help="The run's name. Default: algorithm, size and seed.")] = None,
     seed: Annotated[int | None, Option(min=0, help="Another seed than the scenario's.")] = None,
     algorithm: Annotated[
@@ -79,7 +81,7 @@ def simulate(
 
 @app.command(rich_help_panel=SIMULATED)
 def check(
-    trace: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
+    trace: Annotated[str, Argument(help="A directory of runs, or one run=NAME directory; or a URI.")],
     properties: Annotated[
         list[str] | None,
         Option(
@@ -207,7 +209,7 @@ def algorithms(
 
 @app.command(rich_help_panel=SIMULATED)
 def draw(
-    trace: Annotated[Path, Argument(help="A run=NAME directory, or a directory with one run.")],
+    trace: Annotated[str, Argument(help="A run=NAME directory, or a directory with one run; or a URI.")],
     out: Annotated[Path, Option(help="The picture, as SVG.")] = Path("spacetime.svg"),
     messages: Annotated[int, Option(min=1, help="How many messages to draw, from the first one on.")] = 12,
     first: Annotated[int, Option(min=0, help="The first message to draw, counted over the run.")] = 0,

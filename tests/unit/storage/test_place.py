@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.storage import Place, place, remove_tree, total_size
+from aforesaid.storage import Place, Remote, place, remove_tree, total_size
 from support.s3 import Bucket
 
 
@@ -40,8 +40,9 @@ def test_files_and_directories_are_the_same_everywhere(somewhere: Place) -> None
 
 def test_a_place_travels_with_its_credentials(bucket: Bucket) -> None:
     (bucket.place / "file").write_text("text")
-    there: Place = pickle.loads(pickle.dumps(bucket.place / "file"))
+    there: Remote = pickle.loads(pickle.dumps(bucket.place / "file"))
     assert there.read_text() == "text"
+    assert {bucket.place / "file": "found"}[there] == "found"
     assert str(there) == f"{bucket.uri}/file"
 
 
