@@ -37,8 +37,10 @@ class Shelf:
         """Make a run's table ready; it appears when it is complete."""
         self.directory.mkdir(parents=True, exist_ok=True)
         reader = Reader(_WithMessages(trace, self._messages(trace)), self.room)
-        # Every reading needs it, and each worker would make its own.
-        _ = reader.recorded.first_child
+        # Every reading needs them, and each worker would make its own.
+        _ = reader.recorded.first_child, reader.recorded.last_before
+        if len(trace.stabilities):
+            _ = reader.history.called
         hidden = self.directory / f".{uuid4().hex}"
         with open(hidden, "wb") as file:
             _write(reader, file, trace.stabilities)
