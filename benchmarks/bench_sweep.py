@@ -58,9 +58,9 @@ def swept(cores: int) -> tuple[float, float]:
         with ledger.open(), spark_session(options, "bench") as spark:
             planned = plan(grid_of(GRID), ledger)
             began = time.perf_counter()
-            execute(spark, planned)
+            made = execute(spark, planned)
             wall = time.perf_counter() - began
-            rows = conclude(planned)
+            rows = conclude(planned, made)
         assert {row["state"] for row in rows} == {"done"}
         return wall, sum(row["seconds"] for row in rows)
 

@@ -11,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import copy_files
 from pyspark.sql import SparkSession
 
 from aforesaid.cli import main
-from aforesaid.pipeline.measuring import TABLES
+from aforesaid.pipeline.measuring import TABLES, metrics
 from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim.grid import grid_of
 from aforesaid.trace.parquet import find_runs, open_trace
+from support.s3 import Bucket
 
 GRID = {
     "duration_ms": 300,
@@ -126,7 +128,71 @@ def test_growth_has_the_exponent_of_the_power_law(measured: Path) -> None:
 def test_every_table_is_there_as_parquet_and_csv(measured: Path) -> None:
     for name in TABLES:
         with (measured / "metrics" / f"{name}.csv").open() as file:
-            assert len(list(csv.reader(file))) - 1 == len(rows(measured, name)) > 0
+            assert len(list(csv.reader(file))) - 1 == len(rows(measured, name))
+        assert (len(rows(measured, name)) > 0) == (name != "refused")
+
+
+def damaged(measured: Path, root: Path) -> list[str]:
+    """The same traces with three that cannot be read, one of them only when it is; their names."""
+    shutil.copytree(measured / "traces", root)
+    truncated, flipped, half, *_ = sorted(root.glob("run=*"))
+    whole = (truncated / "messages.parquet").read_bytes()
+    (truncated / "messages.parquet").write_bytes(whole[: len(whole) // 2])
+    deliveries = bytearray((flipped / "deliveries.parquet").read_bytes())
+    deliveries[40] ^= 1
+    (flipped / "deliveries.parquet").write_bytes(deliveries)
+    (half / "runs.parquet").unlink()
+    return [path.name.removeprefix("run=") for path in (truncated, flipped, half)]
+
+
+def test_a_damaged_run_is_told_and_all_others_are_measured(measured: Path, tmp_path: Path) -> None:
+    bad = damaged(measured, tmp_path / "traces")
+    arguments = ("metrics", str(tmp_path / "traces"), "--out", str(tmp_path / "metrics"))
+    code, out, err = aforesaid(*arguments, "--json")
+    assert (code, err, json.loads(out)["runs"]) == (3, "", 13)
+    told = {row["run"]: row["reason"] for row in rows(tmp_path, "refused")}
+    assert sorted(told) == sorted(bad)
+    for run, says in zip(bad, ("messages.parquet is damaged", "row group 0", "no runs.parquet"), strict=True):
+        assert says in told[run]
+    for table in ("runs", "measures"):
+        expected = [row for row in rows(measured, table) if row["run"] not in bad]
+        assert rows(tmp_path, table) == expected
+    code, out, _ = aforesaid(*arguments, "--force")
+    assert (code, out.count(" not measured: ")) == (3, 3)
+
+
+def test_runs_without_samples_have_latencies_and_no_series(measured: Path, tmp_path: Path) -> None:
+    shutil.copytree(measured / "traces", tmp_path / "traces")
+    for file in (tmp_path / "traces").glob("run=*/samples.parquet"):
+        file.unlink()
+    code, _, _ = aforesaid("metrics", str(tmp_path / "traces"), "--out", str(tmp_path / "metrics"))
+    assert (code, rows(tmp_path, "series")) == (0, [])
+    assert rows(tmp_path, "latency") == rows(measured, "latency")
+
+
+def test_from_a_store_into_a_store(measured: Path, bucket: Bucket, spark: SparkSession) -> None:
+    copy_files(str(measured / "traces"), f"{bucket.name}/traces", destination_filesystem=bucket.place.store)
+    arguments = (f"{bucket.uri}/traces", "--out", f"{bucket.uri}/metrics", *bucket.server.conf)
+    code, out, err = aforesaid("metrics", *arguments, "--json")
+    assert (code, err, json.loads(out)["out"]) == (0, "", f"{bucket.uri}/metrics")
+    for name in TABLES:
+        stored = pq.read_table((bucket.place / "metrics" / f"{name}.parquet").open("rb"))
+        assert stored.to_pylist() == rows(measured, name)
+    code, _, err = aforesaid("metrics", *arguments)
+    assert (code, f"{bucket.uri}/metrics/" in err) == (2, True)
+    assert not any(key.startswith("spark.hadoop.fs.s3a.endpoint") for key in spark.conf.getAll)
+
+
+def test_tables_as_data_frames(measured: Path, spark: SparkSession) -> None:
+    """The names of a user's views are the user's."""
+    spark.range(3).createOrReplaceTempView("runs")
+    frames = metrics(spark, (measured / "traces").as_uri())
+    assert {name: frame.toArrow().to_pylist() for name, frame in frames.items()} == {
+        name: rows(measured, name) for name in TABLES
+    }
+    assert [table.name for table in spark.catalog.listTables()] == ["runs"]
+    assert spark.table("runs").count() == 3
+    spark.catalog.dropTempView("runs")
 
 
 def test_the_report_of_it_stands_by_itself(measured: Path, tmp_path: Path) -> None:

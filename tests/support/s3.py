@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.storage import Place, place
+from aforesaid.storage import Remote, place
 
 START_SECONDS_MAX = 60.0
 
@@ -63,8 +63,10 @@ class Bucket:
         return f"s3a://{self.name}"
 
     @property
-    def place(self) -> Place:
-        return place(self.uri, self.server.settings)
+    def place(self) -> Remote:
+        there = place(self.uri, self.server.settings)
+        assert isinstance(there, Remote)
+        return there
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from aforesaid.cli.options import AsJson
-from aforesaid.cli.spark import Debug, Master, Memory, Remote, Temporary
+from aforesaid.cli.spark import Conf, Debug, Master, Memory, Remote, Temporary
 
 
 def sweep(
@@ -15,7 +15,7 @@ def sweep(
         Path, Argument(help="A scenario with a table \\[sweep] of what varies; see docs/sweeps.md.")
     ],
     out: Annotated[
-        Path, Option(help="Where traces go: DIR/run=NAME/*.parquet, and the table DIR/sweep.parquet.")
+        str, Option(help="Where traces go, a directory or a URI: DIR/run=NAME/*.parquet, DIR/sweep.parquet.")
     ],
     judge: Annotated[bool, Option("--check", help="Judge each run where it was made.")] = False,
     force: Annotated[
@@ -27,6 +27,7 @@ def sweep(
     temporary: Temporary = None,
     memory: Memory = "2g",
     debug: Debug = False,
+    conf: Conf = None,
 ) -> None:
     """Run a grid of scenarios on Spark, one task each; started again, it runs only what is missing.
 
@@ -35,12 +36,12 @@ def sweep(
     Exit codes: 0 all done, 1 a promise was broken (with --check), 2 misuse, 3 a scenario failed.
 
     [dim]aforesaid sweep scenarios/sweep.toml --out sweep --check[/dim]
-    [dim]aforesaid sweep scenarios/sweep.toml --out /shared/sweep --master spark://host:7077[/dim]
+    [dim]aforesaid sweep scenarios/sweep.toml --out s3a://bucket/sweep --master spark://host:7077[/dim]
     """
     from aforesaid.cli.sweep import sweep_grid
     from aforesaid.pipeline.session import SparkOptions
 
-    options = SparkOptions(master, remote, temporary, memory, debug)
+    options = SparkOptions(master, remote, temporary, memory, debug, tuple(conf or ()))
     raise typer.Exit(sweep_grid(grid, out, judge, force, as_json, options))
 
 
@@ -66,6 +67,7 @@ def audit(
     temporary: Temporary = None,
     memory: Memory = "2g",
     debug: Debug = False,
+    conf: Conf = None,
 ) -> None:
     """Judge any number of runs of any size on Spark, by the rules of `check`; write tables of the findings.
 
@@ -77,13 +79,13 @@ def audit(
     from aforesaid.cli.audit import audit_runs
     from aforesaid.pipeline.session import SparkOptions
 
-    options = SparkOptions(master, remote, temporary, memory, debug)
+    options = SparkOptions(master, remote, temporary, memory, debug, tuple(conf or ()))
     raise typer.Exit(audit_runs(traces, out, properties, witnesses, force, as_json, options))
 
 
 def metrics(
-    traces: Annotated[Path, Argument(help="A directory of runs, or one run=NAME directory.")],
-    out: Annotated[Path, Option(help="Where the tables go, each as Parquet and CSV.")],
+    traces: Annotated[str, Argument(help="A directory of runs, or one run=NAME directory; or a URI.")],
+    out: Annotated[str, Option(help="Where the tables go, each as Parquet and CSV; a directory or a URI.")],
     force: Annotated[bool, Option("--force", help="Replace tables that are there.")] = False,
     as_json: AsJson = False,
     master: Master = None,
@@ -91,6 +93,7 @@ def metrics(
     temporary: Temporary = None,
     memory: Memory = "2g",
     debug: Debug = False,
+    conf: Conf = None,
 ) -> None:
     """Measure traces on Spark: latency, also above the causal optimum, space and traffic over time, growth.
 
@@ -99,7 +102,7 @@ def metrics(
     from aforesaid.cli.metrics import measure_runs
     from aforesaid.pipeline.session import SparkOptions
 
-    options = SparkOptions(master, remote, temporary, memory, debug)
+    options = SparkOptions(master, remote, temporary, memory, debug, tuple(conf or ()))
     raise typer.Exit(measure_runs(traces, out, force, as_json, options))
 
 

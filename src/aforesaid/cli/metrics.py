@@ -1,51 +1,69 @@
 """`aforesaid metrics`: latency, space and traffic of traces, as tables."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from aforesaid.cli import EXIT_KEPT, show
+from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, show
 from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible
-from aforesaid.pipeline.measuring import TABLES, compute, find_sources
-from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.measuring import TABLES, Sources, compute, find_sources
+from aforesaid.pipeline.session import SparkOptions, spark_session, storage_settings
 from aforesaid.pipeline.tables import write_table
+from aforesaid.storage import Place, is_local, listing, place
 
 SHOWN_MAX = 24
 """Lines of the table on the screen; the files have them all."""
 
 
-def measure_runs(path: Path, out: Path, force: bool, as_json: bool, options: SparkOptions) -> int:
-    there = [name for name in TABLES if (out / f"{name}.parquet").exists()]
-    if there and not force:
-        raise Misuse(f"{out / there[0]}.parquet exists; choose another --out or pass --force")
+def measure_runs(path: str, out: str, force: bool, as_json: bool, options: SparkOptions) -> int:
     began = time.perf_counter()
-    with show.progress("opening runs", None, "runs") as move:
-        sources = find_sources(path, lambda done, total: move(completed=done, total=total))
-    with show.progress(f"measuring {len(sources):,} runs", None, "steps") as move:
-        move(note="starting Spark")
-        # The work is done in Python; a JVM that starts quickly serves best.
-        with spark_session(replace(options, small=True), "aforesaid metrics") as spark:
-            move(note="")
-            tables = interruptible(lambda: compute(spark, sources, lambda name: move(advance=1, note=name)))
+    # What is on this machine is looked at before Spark is started; only a session knows how to reach stores.
+    here = _opened(place(path)) if is_local(path) else None
+    if is_local(out):
+        _check_free(place(out), force)
+    # The work is done in Python; a JVM that starts quickly serves best.
+    session = spark_session(replace(options, small=True), "aforesaid metrics")
+    with ExitStack() as stack:
+        with show.progress("starting Spark", None):
+            spark = stack.enter_context(session)
+        target = place(out, storage_settings(spark))
+        _check_free(target, force)
+        found = here or _opened(place(path, storage_settings(spark)))
+        with show.progress(f"measuring {len(found.runs):,} runs", None, "steps") as move:
+            tables = interruptible(lambda: compute(spark, found, lambda name: move(advance=1, note=name)))
     for name, table in tables.items():
-        write_table(table, out, name)
+        write_table(table, target, name)
+    runs, refused = tables["runs"].to_pylist(), tables["refused"].to_pylist()
     facts = {
-        "runs": len(sources),
-        "deliveries": sum(source.deliveries for source in sources),
+        "runs": len(runs),
+        "deliveries": sum(row["deliveries"] for row in runs),
+        "refused": refused,
         "seconds": round(time.perf_counter() - began, 3),
         "tables": {name: len(table) for name, table in tables.items()},
-        "out": str(out),
+        "out": str(target),
     }
     if as_json:
         show.print_json(facts)
     else:
         _print(facts, tables["latency"].to_pylist())
-    return EXIT_KEPT
+    return EXIT_UNKNOWN if refused else EXIT_KEPT
+
+
+def _opened(path: Place) -> Sources:
+    with show.progress("opening runs", None, "runs") as move:
+        return find_sources(path, lambda done, total: move(completed=done, total=total))
+
+
+def _check_free(out: Place, force: bool) -> None:
+    names = listing(out)
+    there = [f"{table}.parquet" for table in TABLES if f"{table}.parquet" in names]
+    if there and not force:
+        raise Misuse(f"{out / there[0]} exists; choose another --out or pass --force")
 
 
 def _print(facts: dict[str, Any], latency: list[dict[str, Any]]) -> None:
@@ -71,6 +89,10 @@ def _print(facts: dict[str, Any], latency: list[dict[str, Any]]) -> None:
         f"\n{facts['runs']:,} runs, {facts['deliveries']:,} deliveries, {facts['seconds']:.1f} s; "
         f"tables in {facts['out']}: {', '.join(facts['tables'])}"
     )
+    for row in facts["refused"][:SHOWN_MAX]:
+        show.out.print(f"{row['run']} not measured: {row['reason']}", markup=False)
+    if len(facts["refused"]) > SHOWN_MAX:
+        show.out.print(f"... and {len(facts['refused']) - SHOWN_MAX:,} more; see the table refused")
 
 
 def _group(row: dict[str, Any]) -> tuple[str, int, str]:

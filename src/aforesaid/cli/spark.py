@@ -31,3 +31,11 @@ Memory = Annotated[
 Debug = Annotated[
     bool, Option("--debug", help="Show Spark's own log and stack traces.", rich_help_panel=_PANEL)
 ]
+Conf = Annotated[
+    list[str] | None,
+    Option(
+        help="A setting of Spark's, KEY=VALUE (may be repeated): spark.hadoop.fs.s3a.endpoint=http://host:9000",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]

@@ -1,32 +1,37 @@
 """`aforesaid sweep`: a grid of scenarios as Spark tasks."""
 
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
-from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.pipeline.sweeping import Ledger, Plan, Row, Tally, conclude, execute, plan, retrying
+from aforesaid.pipeline.session import SparkOptions, spark_session, storage_settings
+from aforesaid.pipeline.sweeping import Ledger, Plan, Progress, Row, Tally, complete, retrying
 from aforesaid.sim.grid import cost, read_grid
+from aforesaid.storage import is_local, place
 
 SHOWN_MAX = 5
 """Failures and violations told on the screen; the table has them all."""
 
 
-def sweep_grid(path: Path, out: Path, judge: bool, force: bool, as_json: bool, options: SparkOptions) -> int:
+def sweep_grid(path: Path, out: str, judge: bool, force: bool, as_json: bool, options: SparkOptions) -> int:
     grid = read_grid(path)
     began = time.perf_counter()
-    ledger = Ledger(out)
-    with ledger.open():
-        planned = plan(grid, ledger, judge, force)
-        try:
-            if planned.missing:
-                _run(planned, retrying(options))
-        finally:
-            # Once Spark is gone, whatever ended it: half-written traces of killed tasks are nobody's.
-            ledger.clear([one.run for one in grid.planned])
-        rows = conclude(planned)
+    # The work is done in Python; a JVM that starts quickly serves best.
+    session = spark_session(replace(retrying(options), small=True), "aforesaid sweep")
+    if is_local(out):
+        planned, rows = complete(grid, Ledger(place(out)), judge, force, lambda plan: _told(session, plan))
+    else:
+        # Only a session knows how its stores are reached.
+        with session as spark:
+            ledger = Ledger(place(out, storage_settings(spark)))
+            running = nullcontext(spark)
+            planned, rows = complete(grid, ledger, judge, force, lambda plan: _told(running, plan))
     seconds = time.perf_counter() - began
     if as_json:
         show.print_json(_facts(planned, rows, seconds))
@@ -35,23 +40,27 @@ def sweep_grid(path: Path, out: Path, judge: bool, force: bool, as_json: bool, o
     return _exit_code(rows)
 
 
-def _run(planned: Plan, options: SparkOptions) -> None:
-    """Run what is missing, with a bar that counts the work done rather than the scenarios."""
+@contextmanager
+def _told(
+    session: AbstractContextManager[SparkSession], planned: Plan
+) -> Iterator[tuple[SparkSession, Progress]]:
+    """The session with a bar that counts the work done rather than the scenarios."""
     costs = {one.run: cost(one.scenario) for one in planned.missing}
     with show.progress(f"sweeping {len(costs):,} scenarios", sum(costs.values())) as move:
 
         def tell(tally: Tally) -> None:
             ended = tally.done | tally.failed
             finished = len(tally.done & costs.keys())
+            running = len(tally.running - ended)
             move(
                 completed=sum(costs[run] for run in ended & costs.keys()),
-                note=f"{finished:,} finished, {len(tally.running):,} running, {len(tally.failed):,} failed",
+                note=f"{finished:,} finished, {running:,} running, {len(tally.failed):,} failed",
             )
 
         move(note="starting Spark")
-        # The work is done in Python; a JVM that starts quickly serves best.
-        with spark_session(replace(options, small=True), "aforesaid sweep") as spark:
-            execute(spark, planned, tell)
+        with session as spark:
+            move(note="")
+            yield spark, tell
 
 
 def _exit_code(rows: list[Row]) -> int:

@@ -62,6 +62,8 @@ class SparkOptions:
     """The JVM's heap on this machine: the driver's, and in local mode the executor's too."""
     debug: bool = False
     """Show Spark's own log and stack traces."""
+    conf: tuple[str, ...] = ()
+    """Settings of Spark's own, as KEY=VALUE; they go before ours."""
     small: bool = False
     """Start quickly and use little, at the price of slower heavy work: for tests and small commands."""
 
@@ -70,6 +72,14 @@ class SparkOptions:
             raise Misuse(f"choose one of master {self.master} and remote {self.remote}")
         if not re.fullmatch(r"[1-9][0-9]*[kmgt]", self.memory):
             raise Misuse(f"{self.memory!r} is no amount of memory; write 512m or 4g")
+        for setting in self.conf:
+            if not re.fullmatch(r"spark\.[^=\s]+=.*", setting):
+                raise Misuse(f"{setting!r} is no setting of Spark's; write --conf spark.KEY=VALUE")
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The settings of `conf`, by key."""
+        return dict(setting.split("=", 1) for setting in self.conf)
 
     @property
     def local(self) -> bool:
@@ -81,7 +91,7 @@ def spark_session(options: SparkOptions, name: str) -> Iterator[SparkSession]:
     """A session for the length of a block; what Spark says when it fails becomes one line."""
     running = SparkSession.getActiveSession() or _running()
     if running is not None:
-        with _plain(options):
+        with _plain(options), _configured(running, options):
             yield running
         return
     scratch = _scratch(options)
@@ -90,6 +100,13 @@ def spark_session(options: SparkOptions, name: str) -> Iterator[SparkSession]:
             yield spark
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def storage_settings(spark: SparkSession) -> dict[str, str]:
+    """Hadoop's settings as far as the session has them: how its stores are reached."""
+    prefix = "spark.hadoop."
+    settings = spark.conf.getAll
+    return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
 
 
 def jvm_memory_bytes(spark: SparkSession) -> int:
@@ -195,9 +212,28 @@ def _connected(options: SparkOptions, name: str, scratch: Path) -> Iterator[Spar
     with _plain(options):
         spark = _bounded(remote, lambda: _prepared(builder.create(), scratch))
         try:
-            yield spark
+            with _configured(spark, options):
+                yield spark
         finally:
             within(STOP_SECONDS_MAX, spark.stop)
+
+
+@contextmanager
+def _configured(spark: SparkSession, options: SparkOptions) -> Iterator[None]:
+    """A session that others started has the settings for the length of a block, as far as it takes them."""
+    before: dict[str, str | None] = {}
+    try:
+        for key, value in options.own.items():
+            earlier = spark.conf.get(key, None)
+            try:
+                spark.conf.set(key, value)
+            except PySparkException as error:
+                raise Misuse(f"{key} cannot be set once Spark runs: {_reason(error)}") from error
+            before[key] = earlier
+        yield
+    finally:
+        for key, earlier in before.items():
+            spark.conf.unset(key) if earlier is None else spark.conf.set(key, earlier)
 
 
 def _settings(options: SparkOptions, scratch: Path) -> dict[str, str]:
@@ -223,7 +259,7 @@ def _settings(options: SparkOptions, scratch: Path) -> dict[str, str]:
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
         }
-    return settings
+    return settings | options.own
 
 
 _LOG4J = """rootLogger.level = error

@@ -1,26 +1,24 @@
 """Results as tables: one Parquet file and one CSV file of each, complete or not there."""
 
 import json
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from aforesaid.core import Misuse
+from aforesaid.storage import Place, put_file, writing
 
 
-def write_table(table: pa.Table, directory: Path, name: str) -> None:
+def write_table(table: pa.Table, directory: Place, name: str) -> None:
     """Write DIR/NAME.parquet and DIR/NAME.csv, replacing older ones."""
-    try:
+    with writing(directory / name):
         directory.mkdir(parents=True, exist_ok=True)
-        _replace(directory / f"{name}.parquet", lambda path: pq.write_table(table, path))
-        _replace(directory / f"{name}.csv", lambda path: pc.write_csv(table, path))
-    except OSError as error:
-        raise Misuse(f"cannot write {directory / name}: {error.strerror or error}") from error
+        for kind, write in (("parquet", pq.write_table), ("csv", pc.write_csv)):
+            content = pa.BufferOutputStream()
+            write(table, content)
+            put_file(directory / f"{name}.{kind}", content.getvalue().to_pybytes())
 
 
 def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -42,12 +40,3 @@ def _column(values: list[Any]) -> pa.Array:
             for value in values
         ]
     )
-
-
-def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    hidden = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        write(hidden)
-        hidden.rename(path)
-    finally:
-        hidden.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta, field
 
@@ -22,6 +22,9 @@ from aforesaid.protocols.outside import absolute
 from aforesaid.sim import parts
 from aforesaid.sim.explain import Described
 from aforesaid.sim.parts import Count, Milliseconds
+
+if TYPE_CHECKING:
+    from aforesaid.storage import Place
 
 _Described = TypeVar("_Described")
 
@@ -142,23 +145,24 @@ def _moves(fault: parts.Fault) -> bool:
     return isinstance(fault, parts.Join | parts.Leave)
 
 
-def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
+def read_file(path: "Place", kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
     """What a file describes; every error is one line that names it. An algorithm's path is relative to it."""
-    data = _beside(path.parent, _read_table(path, kind))
+    parent = path.parent
+    data = _beside(parent if isinstance(parent, Path) else Path(), _read_table(path, kind))
     try:
         return of(data)
     except Misuse as error:
         raise Misuse(f"{path}: {error}") from error
 
 
-def _read_table(path: Path, kind: str) -> dict[str, Any]:
+def _read_table(path: "Place", kind: str) -> dict[str, Any]:
     """The plain data of a file: JSON if its name ends so (as a trace has its scenario), else TOML."""
-    language = "JSON" if path.suffix == ".json" else "TOML"
+    language = "JSON" if path.name.endswith(".json") else "TOML"
     load: Callable[[str], Any] = json.loads if language == "JSON" else tomllib.loads
     try:
         data = load(path.read_bytes().decode())
     except OSError as error:
-        raise Misuse(f"cannot read {kind} {path}: {error.strerror}") from error
+        raise Misuse(f"cannot read {kind} {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise Misuse(f"{path} is not {language}: {error}") from error
     if not isinstance(data, dict):

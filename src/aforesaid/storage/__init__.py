@@ -7,7 +7,17 @@ or not there.
 """
 
 from aforesaid.storage.commit import Draft, already, appeared, appearing, put_file, reason, writing
-from aforesaid.storage.place import Place, Remote, Unreachable, listing, place, remove_tree, total_size
+from aforesaid.storage.place import (
+    Place,
+    Remote,
+    Unreachable,
+    is_local,
+    listing,
+    place,
+    remove_tree,
+    together,
+    total_size,
+)
 from aforesaid.storage.ranges import Ranges
 
 __all__ = [
@@ -19,11 +29,13 @@ __all__ = [
     "already",
     "appeared",
     "appearing",
+    "is_local",
     "listing",
     "place",
     "put_file",
     "reason",
     "remove_tree",
+    "together",
     "total_size",
     "writing",
 ]

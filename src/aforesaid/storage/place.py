@@ -2,16 +2,24 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol, Self, cast
+from typing import IO, Any, Literal, Protocol, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as fs
 
 from aforesaid.core import Misuse
 from aforesaid.storage.schemes import LOCAL, file_system, plain_scheme
+
+REQUESTS_MAX = 16
+"""How many requests wait for a store at a time."""
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class Unreachable(Misuse):
@@ -63,7 +71,7 @@ class Place(Protocol):
 class Remote:
     """A place in a store. It can be pickled, and then takes the store's credentials along."""
 
-    store: Any
+    store: Any = field(hash=False)
     path: str
     """Within the store, the bucket first; without a slash at its end."""
     root: str
@@ -148,6 +156,11 @@ def place(text: str | os.PathLike[str] | Place, settings: Mapping[str, str] | No
     return Remote(store, path.rstrip("/"), root)
 
 
+def is_local(text: str) -> bool:
+    """Whether a path or URI names a place of this machine."""
+    return plain_scheme(text) == LOCAL
+
+
 def _local(written: str) -> str:
     """The path of a file URI, or a path as it is."""
     if not written.startswith("file:"):
@@ -161,7 +174,7 @@ def _local(written: str) -> str:
 def remove_tree(there: Place) -> None:
     """A directory and all that is in it; nothing if it is not there."""
     if isinstance(there, Remote):
-        if there.is_dir():
+        with suppress(FileNotFoundError):
             there.store.delete_dir(there.path)
     else:
         shutil.rmtree(cast(Path, there), ignore_errors=True)
@@ -186,6 +199,15 @@ def files_below(there: Remote) -> set[str]:
     """The files in a store's directory and below, by their paths within it."""
     below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
     return {found.path[len(there.path) + 1 :] for found in below if found.type == fs.FileType.File}
+
+
+def together(there: Place, call: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """What a call gives of each item, in their order; many at a time if they wait for a store."""
+    if not isinstance(there, Remote):
+        yield from map(call, items)
+        return
+    with ThreadPoolExecutor(REQUESTS_MAX) as pool:
+        yield from pool.map(call, items)
 
 
 def total_size(there: Place) -> int:

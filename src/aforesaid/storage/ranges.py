@@ -44,8 +44,7 @@ class Ranges:
                 return memoryview(file.read(end - start))
         if len(self._end) == self.size:
             return self._end[start:end]
-        self._file.seek(start)
-        return memoryview(self._file.read(end - start))
+        return memoryview(self._file.read_at(end - start, start))
 
     def source(self) -> Any:
         """What PyArrow reads the file from by itself."""

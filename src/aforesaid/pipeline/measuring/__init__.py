@@ -3,6 +3,6 @@
 `measure` (what a task does) and `optimum` know nothing of Spark; `driver` sums their rows in Spark SQL.
 """
 
-from aforesaid.pipeline.measuring.driver import TABLES, Source, compute, find_sources
+from aforesaid.pipeline.measuring.driver import TABLES, Source, Sources, compute, find_sources, metrics
 
-__all__ = ["TABLES", "Source", "compute", "find_sources"]
+__all__ = ["TABLES", "Source", "Sources", "compute", "find_sources", "metrics"]

@@ -1,13 +1,15 @@
-"""The metrics of many runs: tasks over files measure, Spark SQL sums, six tidy tables come out.
+"""The metrics of many runs: tasks over files measure, Spark SQL sums, tidy tables come out.
 
 A task gets processes with about TASK_DELIVERIES deliveries, of one long run or of many short ones. A *group*
-of runs has the same algorithm, size and setting, and differs in its seeds.
+of runs has the same algorithm, size and setting, and differs in its seeds. A run that cannot be read, or not
+to its end, is in the table `refused` and in no other.
 """
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -15,13 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aforesaid.core import Misuse
 from aforesaid.pipeline.measuring import queries
-from aforesaid.pipeline.measuring.measure import SCHEMA, Piece, measure
+from aforesaid.pipeline.measuring.measure import REFUSED, SCHEMA, Piece, measure
 from aforesaid.pipeline.measuring.optimum import quality, scenario_of
 from aforesaid.pipeline.measuring.settings import settings
+from aforesaid.pipeline.session import storage_settings
 from aforesaid.sim import Paper
-from aforesaid.storage import Place
+from aforesaid.storage import Place, place, together
 from aforesaid.trace.model import Run
 from aforesaid.trace.parquet import find_runs, open_trace
+from aforesaid.trace.parquet.schema import RUN_PREFIX
 
 TASK_DELIVERIES = 1_000_000
 RUN_DELIVERIES = 40_000
@@ -31,7 +35,7 @@ BUCKETS = 100
 UNKNOWN_DURATION_MS = 10_000.0
 """Taken for runs that were not simulated."""
 
-TABLES = ("runs", "measures", "latency", "histogram", "series", "growth")
+TABLES = ("runs", "measures", "latency", "histogram", "series", "growth", "refused")
 
 
 @dataclass(frozen=True)
@@ -50,48 +54,83 @@ class Source:
         return self.slices[-1].stop
 
 
-def find_sources(path: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Source]:
-    """The runs at a path, opened; times of different processes must compare, or there is no latency."""
-    sources = []
+@dataclass(frozen=True)
+class Sources:
+    """The runs at a path: those that can be measured, and by name why the others cannot."""
+
+    runs: list[Source]
+    refused: dict[str, str]
+
+
+def metrics(spark: SparkSession, path: str | os.PathLike[str] | Place) -> dict[str, DataFrame]:
+    """All tables of the runs at a path or URI, by name."""
+    tables = compute(spark, find_sources(place(path, storage_settings(spark))))
+    return {name: spark.createDataFrame(table) for name, table in tables.items()}
+
+
+def find_sources(path: Place, progress: Callable[[int, int], None] = lambda done, total: None) -> Sources:
+    """The runs at a path, opened; there must be one that can be measured."""
+    found = Sources([], {})
     runs = find_runs(path)
-    for done, run in enumerate(runs):
-        trace = open_trace(run)
-        if trace.run.clock != "global":
-            raise Misuse(f"{run} has {trace.run.clock} clocks: times of two processes do not compare there")
-        slices = tuple(trace.slices(TASK_DELIVERIES))
-        counts = trace.event_counts
-        sources.append(Source(run.resolve(), trace.run, slices, counts["messages"], counts["deliveries"]))
+    for done, source in enumerate(together(path, _source, runs)):
+        if isinstance(source, Source):
+            found.runs.append(source)
+        else:
+            found.refused[runs[done].name.removeprefix(RUN_PREFIX)] = source
         progress(done + 1, len(runs))
-    return sources
+    _check_any(found.runs, found.refused)
+    return found
+
+
+def _source(path: Place) -> Source | str:
+    """A run, or why it cannot be measured: if times of two processes do not compare there is no latency."""
+    try:
+        trace = open_trace(path)
+    except Misuse as error:
+        return str(error)
+    if trace.run.clock != "global":
+        return f"{path} has {trace.run.clock} clocks: times of two processes do not compare there"
+    counts = trace.event_counts
+    slices = tuple(trace.slices(TASK_DELIVERIES))
+    return Source(path.resolve(), trace.run, slices, counts["messages"], counts["deliveries"])
 
 
 def compute(
-    spark: SparkSession, sources: Sequence[Source], progress: Callable[[str], None] = lambda name: None
+    spark: SparkSession, found: Sources, progress: Callable[[str], None] = lambda name: None
 ) -> dict[str, pa.Table]:
     """All tables, by name."""
-    bucket_ms = _bucket_ms(sources)
-    runs = _runs(sources)
-    rows = _measured(spark, sources, bucket_ms).persist(StorageLevel.DISK_ONLY)
-    rows.createOrReplaceTempView("rows")
-    spark.createDataFrame(runs).createOrReplaceTempView("runs")
-    counted = spark.sql(queries.COUNTED).persist(StorageLevel.DISK_ONLY)
-    counted.createOrReplaceTempView("counted")
-    tables = {"runs": runs}
+    bucket_ms = _bucket_ms(found.runs)
+    rows = _measured(spark, found.runs, bucket_ms).persist(StorageLevel.DISK_ONLY)
+    try:
+        failed = rows.where(f"kind = '{REFUSED}'").select("run", "metric").distinct().collect()
+        refused = {**found.refused, **{row["run"]: row["metric"] for row in failed}}
+        sources = [source for source in found.runs if source.run.run not in refused]
+        _check_any(sources, refused)
+        tables = {"runs": _runs(sources), "refused": _refused(refused)}
+        # Who is in no row of `runs` is in no table: they all join it.
+        frames: dict[str, Any] = {"rows": rows, "runs": spark.createDataFrame(tables["runs"])}
+        frames["counted"] = spark.sql(queries.COUNTED, **frames).persist(StorageLevel.DISK_ONLY)
 
-    def add(name: str, query: str) -> None:
-        progress(name)
-        tables[name] = spark.sql(query).toArrow()
+        def add(name: str, query: str) -> None:
+            progress(name)
+            tables[name] = spark.sql(query, **frames, bucket_ms=bucket_ms).toArrow()
 
-    add("latency", queries.percentiles("algorithm, processes, setting"))
-    add("histogram", queries.HISTOGRAM)
-    add("series", queries.SERIES.format(bucket_ms=bucket_ms))
-    spark.sql(queries.percentiles("run")).createOrReplaceTempView("by_run")
-    add("measures", queries.MEASURES)
-    spark.createDataFrame(tables["measures"]).createOrReplaceTempView("measures")
-    add("growth", queries.GROWTH)
-    counted.unpersist()
-    rows.unpersist()
+        add("latency", queries.percentiles("algorithm, processes, setting"))
+        add("histogram", queries.HISTOGRAM)
+        add("series", queries.SERIES)
+        frames["by_run"] = spark.sql(queries.percentiles("run"), **frames)
+        add("measures", queries.MEASURES)
+        frames["measures"] = spark.createDataFrame(tables["measures"])
+        add("growth", queries.GROWTH)
+        frames["counted"].unpersist()
+    finally:
+        rows.unpersist()
     return {name: tables[name] for name in TABLES}
+
+
+def _check_any(sources: Sequence[Source], refused: dict[str, str]) -> None:
+    if not sources:
+        raise Misuse(f"there is no run to measure: {next(iter(refused.values()))}")
 
 
 def _measured(spark: SparkSession, sources: Sequence[Source], bucket_ms: float) -> DataFrame:
@@ -119,7 +158,7 @@ def _tasks(sources: Sequence[Source]) -> Iterator[list[Piece]]:
             if task and work + each > TASK_DELIVERIES:
                 yield task
                 task, work = [], 0
-            task.append(Piece(str(source.path), processes))
+            task.append(Piece(source.path, processes))
             work += each
     yield task
 
@@ -158,5 +197,11 @@ def _runs(sources: Sequence[Source]) -> pa.Table:
     )
 
 
-def _arrow(frame: DataFrame) -> pa.Table:
-    return frame.toArrow()
+def _refused(refused: dict[str, str]) -> pa.Table:
+    rows = sorted(refused.items())
+    return pa.table(
+        {
+            "run": pa.array([run for run, _ in rows], pa.string()),
+            "reason": pa.array([reason for _, reason in rows], pa.string()),
+        }
+    )

@@ -6,27 +6,30 @@ A row is (run, kind, metric, slot, count, total, high):
 - `series`: samples over time. Slot is the number of the time bucket, total the mean over it, summed over
   processes; high the greatest.
 - `fact`: one number about the run, in total.
+- `refused`: the run, or this piece of it, cannot be read; the metric says why.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aforesaid.core import MILLISECOND, SECOND
+from aforesaid.core import MILLISECOND, SECOND, Misuse
 from aforesaid.pipeline.measuring.optimum import Optimum, optimum, scenario_of
 from aforesaid.sim import Paper, Scenario
+from aforesaid.storage import Place
 from aforesaid.trace.model import NEVER_SENT, Int64s, Messages, Samples
 from aforesaid.trace.parquet import ParquetTrace, open_trace
+from aforesaid.trace.parquet.schema import RUN_PREFIX
 
 BINS_PER_OCTAVE = 32
 """A bin is 2.2 % wide, so a percentile is right to 1.1 %."""
 ZERO_BIN = -1
 """For what is not above 0 ns."""
+REFUSED = "refused"
 _BINS = 63 * BINS_PER_OCTAVE - ZERO_BIN
 
 SCHEMA = pa.schema(
@@ -46,7 +49,7 @@ SCHEMA = pa.schema(
 class Piece:
     """Some processes of one run."""
 
-    path: str
+    path: Place
     processes: range
     """With the first process the samples and facts of the run are measured, too."""
 
@@ -55,12 +58,16 @@ def measure(pieces: Iterable[Piece], bucket_ms: float) -> Iterator[pa.RecordBatc
     """All rows of some pieces; those of one run should follow each other."""
     loaded: _Run | None = None
     for piece in pieces:
-        if loaded is None or loaded.trace.path != Path(piece.path):
-            loaded = _Run(open_trace(piece.path))
-        rows = [*_latencies(loaded, piece.processes)]
-        if piece.processes.start == 0:
-            rows += [*_series(loaded.trace.samples, bucket_ms), *_facts(loaded)]
-        columns = zip(*((loaded.trace.run.run, *row) for row in rows), strict=True)
+        try:
+            if loaded is None or loaded.trace.path != piece.path:
+                loaded = _Run(open_trace(piece.path))
+            rows = [*_latencies(loaded, piece.processes)]
+            if piece.processes.start == 0:
+                rows += [*_series(loaded.trace.samples, bucket_ms), *_facts(loaded)]
+        except (Misuse, ValueError) as error:
+            rows = [(REFUSED, str(error), 0, 0, 0.0, 0.0)]
+        run = piece.path.name.removeprefix(RUN_PREFIX)
+        columns = zip(*((run, *row) for row in rows), strict=True)
         yield pa.record_batch([*map(list, columns)] if rows else [[]] * len(SCHEMA), schema=SCHEMA)
 
 

@@ -1,21 +1,20 @@
-"""How a directory remembers its sweep: one small file per scenario in DIR/.sweep, whoever dies meanwhile.
+"""How a directory remembers its sweep: small files in DIR/.sweep, whoever dies meanwhile.
 
-`NAME.running` has one byte for each time a task began the scenario, so a scenario that takes its worker down
-with it is known by it. `NAME.done` and `NAME.failed` hold the row of what came of it, as JSON. The names
-alone tell how far the sweep is, on a cluster as on one machine: every machine sees the directory.
+`NAME.running/` has one file for each time a task began the scenario and has not ended it, so a scenario that
+takes its worker down with it is known by it. `NAME.done` and `NAME.failed` hold the row of what came of it,
+as JSON. The names alone tell how far the sweep is, by one listing. Nothing is renamed, appended to or locked
+in a store; on a cluster with its own directories, every machine must see the directory.
 """
 
-import fcntl
 import json
-import os
-import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
-from aforesaid.core import Misuse
+from aforesaid.pipeline.sweeping.lock import alone
+from aforesaid.storage import Place, Remote, listing, put_file, remove_tree, writing
 
 Row: TypeAlias = dict[str, Any]
 """What came of one scenario."""
@@ -35,53 +34,49 @@ class Tally:
 class Ledger:
     """The memory of the sweep in one directory."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place) -> None:
         self.root = root
         self.path = root / ".sweep"
 
     @contextmanager
     def open(self) -> Iterator[None]:
         """Make the directory, and be the only sweep in it; a sweep that was killed is no longer in it."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / "lock").open("w")
-        except OSError as error:
-            raise Misuse(f"cannot write to {self.root}: {error.strerror}") from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise Misuse(f"another sweep is at work in {self.root}") from None
+        with ExitStack() as held:
+            with writing(self.root):
+                self.path.mkdir(parents=True, exist_ok=True)
+                held.enter_context(alone(self.path / "lock", self.root))
             yield
 
+    def is_here(self) -> bool:
+        """Whether this machine sees the directory that was opened; all see a store."""
+        return isinstance(self.path, Remote) or (self.path / "lock").exists()
+
     def begin(self, run: str) -> int:
-        """A task begins a scenario; returns how often one has by now."""
-        with self._file(run, RUNNING).open("ab") as file:
-            file.write(b".")
-            return file.tell()
+        """A task begins a scenario; returns how many have by now, and have not ended."""
+        attempts = self._file(run, RUNNING)
+        attempts.mkdir(exist_ok=True)
+        # Another attempt may end just now, and clear the directory.
+        with suppress(FileNotFoundError):
+            (attempts / uuid4().hex).write_bytes(b"")
+        return len(listing(attempts))
 
     def end(self, row: Row) -> None:
         """A scenario is done, or failed, and its row says so; all at once."""
-        path = self._file(row["run"], row["state"])
-        hidden = path.with_name(f".{path.name}-{os.getpid()}")
-        hidden.write_text(json.dumps(row))
-        hidden.rename(path)
-        self._file(row["run"], RUNNING).unlink(missing_ok=True)
+        put_file(self._file(row["run"], row["state"]), json.dumps(row).encode())
+        remove_tree(self._file(row["run"], RUNNING))
 
     def row(self, run: str, *states: str) -> Row | None:
         """What came of a scenario, if it came to one of the states."""
         for state in states:
-            try:
+            with suppress(FileNotFoundError):
                 row: Row = json.loads(self._file(run, state).read_text())
                 return row
-            except FileNotFoundError:
-                continue
         return None
 
     def tally(self) -> Tally:
         runs: dict[str, set[str]] = {DONE: set(), FAILED: set(), RUNNING: set()}
-        for entry in os.scandir(self.path):
-            name, _, state = entry.name.rpartition(".")
+        for file in listing(self.path):
+            name, _, state = file.rpartition(".")
             if name and not name.startswith(".") and state in runs:
                 runs[state].add(name)
         return Tally(*(frozenset(runs[state]) for state in (DONE, FAILED, RUNNING)))
@@ -91,13 +86,14 @@ class Ledger:
             self._file(run, state).unlink(missing_ok=True)
 
     def clear(self, runs: Collection[str]) -> None:
-        """Remove what killed tasks left: their marks, and the hidden directories of traces half written."""
+        """Remove what killed tasks left: their marks, and the hidden names of what is half written."""
         for run in self.tally().running:
-            self.forget(run, RUNNING)
-        wanted = set(runs)
-        for hidden in self.root.glob(".run=*.tmp-*"):
-            if hidden.name.removeprefix(".run=").rpartition(".tmp-")[0] in wanted:
-                shutil.rmtree(hidden, ignore_errors=True)
+            remove_tree(self._file(run, RUNNING))
+        ours = {f".run={run}" for run in runs} | {".sweep.parquet", ".sweep.csv"}
+        for name, is_directory in listing(self.root).items():
+            if name.rpartition(".tmp-")[0] in ours:
+                left = self.root / name
+                remove_tree(left) if is_directory else left.unlink(missing_ok=True)
 
-    def _file(self, run: str, state: str) -> Path:
+    def _file(self, run: str, state: str) -> Place:
         return self.path / f"{run}.{state}"

@@ -8,6 +8,7 @@ ATTEMPTS_MAX, says it instead of dying, too.
 import json
 import os
 import shlex
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,37 +19,45 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.sweeping.ledger import DONE, FAILED, Ledger, Row
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.sim import Experiment, Paper, experiment_of, run_into
+from aforesaid.storage import Place, Remote, appeared
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
-ATTEMPTS_MAX = 2
-"""Workers that one scenario may take down; Spark must be ready to start it once more (see `retrying`)."""
+ATTEMPTS_MAX = 3
+"""Workers that one scenario may take down; Spark must be ready to start it once more (see `retrying`).
 
-Simulator: TypeAlias = Callable[[Experiment, Path, str, bool], None]
+One of the attempts may be a second one of a task that is alive (speculation), and count all the same.
+"""
+
+Simulator: TypeAlias = Callable[[Experiment, Place, str, bool], None]
 """Runs a scenario and stores its trace: (scenario, root, run, whether to replace a run of that name)."""
 
 
-def simulate_to(scenario: Experiment, root: Path, run: str, replace: bool) -> None:
+def simulate_to(scenario: Experiment, root: Place, run: str, replace: bool) -> None:
     """The simulator of every sweep."""
     with ParquetSink(root, run, overwrite=replace) as sink:
         run_into(sink, scenario, run)
 
 
-def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Simulator = simulate_to) -> Row:
+def run_one(
+    root: Place, run: str, scenario_json: str, judge: bool, simulator: Simulator = simulate_to
+) -> Row:
     """Run a scenario unless its trace is there, and write its row into the directory's ledger."""
     ledger = Ledger(root)
     if not Path(__file__).exists():
-        # On a cluster, where the package comes in an archive: compiled once for all executors.
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(ledger.path / "numba"))
+        # On a cluster, where the package comes in an archive: compiled once for all executors, or once by
+        # each where they share no directory.
+        shared = tempfile.gettempdir() if isinstance(root, Remote) else ledger.path
+        os.environ.setdefault("NUMBA_CACHE_DIR", f"{shared}/numba")
     scenario = experiment_of(json.loads(scenario_json))
+    path = root / f"run={run}"
     attempts = ledger.begin(run)
     began = time.perf_counter()
     try:
         if attempts > ATTEMPTS_MAX:
             raise RuntimeError(f"{ATTEMPTS_MAX} workers died while they ran it")
-        path = root / f"run={run}"
         there = has_run(path, scenario)
         if not there:
-            simulator(scenario, root, run, path.exists())
+            _simulate(simulator, scenario, root, run)
         seconds = None if there else round(time.perf_counter() - began, 3)
         row = {**_stored(path, scenario, judge), "seconds": seconds}
     except Exception as error:
@@ -57,7 +66,17 @@ def run_one(root: Path, run: str, scenario_json: str, judge: bool, simulator: Si
     return row
 
 
-def has_run(path: Path, scenario: Experiment) -> bool:
+def _simulate(simulator: Simulator, scenario: Experiment, root: Place, run: str) -> None:
+    path = root / f"run={run}"
+    try:
+        simulator(scenario, root, run, appeared(path, "runs.parquet"))
+    except Misuse:
+        # Another attempt at the same task may have been faster.
+        if not has_run(path, scenario):
+            raise
+
+
+def has_run(path: Place, scenario: Experiment) -> bool:
     """Whether a directory holds the trace of this very scenario; a broken trace is none.
 
     Nor is one that another version of an algorithm from outside has made.
@@ -71,7 +90,7 @@ def has_run(path: Path, scenario: Experiment) -> bool:
         return False
 
 
-def _stored(path: Path, scenario: Experiment, judge: bool) -> Row:
+def _stored(path: Place, scenario: Experiment, judge: bool) -> Row:
     """The row of a stored run, read from its trace: what is not on disk did not happen."""
     trace = open_trace(path)
     # Of a fleet some processes are traced; who else joins a scenario is in its trace only.
@@ -102,7 +121,7 @@ def _judged(report: Report) -> Row:
     }
 
 
-def _failed(root: Path, run: str, scenario: Experiment, error: Exception) -> Row:
+def _failed(root: Place, run: str, scenario: Experiment, error: Exception) -> Row:
     """The row of a failure; its scenario goes into a file that `aforesaid simulate` takes."""
     again = root / "failed" / f"{run}.json"
     again.parent.mkdir(exist_ok=True)

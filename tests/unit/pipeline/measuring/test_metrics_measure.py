@@ -103,7 +103,7 @@ def test_a_bin_is_narrow_and_has_its_place() -> None:
 
 
 def rows_of(path: Path, bucket_ms: float = 50) -> list[dict[str, Any]]:
-    pieces = [Piece(str(path), range(0, 3)), Piece(str(path), range(3, 6))]
+    pieces = [Piece(path, range(0, 3)), Piece(path, range(3, 6))]
     return [row for batch in measure(pieces, bucket_ms) for row in batch.to_pylist()]
 
 
@@ -164,7 +164,7 @@ def test_of_a_fleet_the_traced_are_measured_and_the_samples_of_all(tmp_path: Pat
     assert {row["metric"] for row in rows if row["kind"] == "histogram"} == {"latency"}
     # Control messages of all for each message of some would tell nothing.
     assert ("control_per_message" in facts) == (traced == "all")
-    (source,) = find_sources(tmp_path)
+    (source,) = find_sources(tmp_path).runs
     (run,) = _runs([source]).to_pylist()
     assert (run["processes"], run["duration_ms"], run["optimum"]) == (30, 180_000.0, "none")
 
