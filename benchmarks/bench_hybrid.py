@@ -24,6 +24,7 @@ import msgspec
 from aforesaid.core import MessageId
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMulticastInOrder
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -34,7 +35,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from support.recorder import Recorder
 
-KINDS = (HybridBasic, HybridSps, HybridMulticast, HybridMulticastSps)
+KINDS = (HybridBasic, HybridSps, HybridInOrder, HybridMulticast, HybridMulticastSps, HybridMulticastInOrder)
 PEERS = (10, 50, 200, 1_000, 2_000)
 ORDERS = ("fifo", "reverse", "random")
 ROUNDS = 4

@@ -41,7 +41,7 @@ from aforesaid.wire.packet import Header
 
 PAYLOAD = bytes(100)
 NAMES = ("alice", "bob")
-ALGORITHM = "hybrid_multicast_sps"
+ALGORITHM = "hybrid_multicast_in_order"
 WINDOW = 1024
 BATCH = 64
 OVER_NATS = ("nats", "iterated")

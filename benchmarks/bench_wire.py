@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery.hybrid_frames import Msg
-from aforesaid.protocols.layers.reliable import Relay
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links.perfect import Data
 from aforesaid.protocols.overlay.frames import Copy, Lid
 from aforesaid.security.datagrams import KeyRing, Opener, Sealer

@@ -16,6 +16,7 @@ import pytest
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
 from aforesaid.trace import MemoryTrace
 from support.commands import Run, command
+from support.s3 import Bucket
 
 SCENARIO = """
 algorithm = "waiting"
@@ -308,3 +309,22 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in err
     assert list((tmp_path / "traces").iterdir()) == []
+
+
+def test_a_run_in_a_store_is_written_judged_and_drawn(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Spark, the environment says how a store is reached."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.server.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    aforesaid = command(monkeypatch, capsys)
+    (bucket.place / "small.toml").write_text('algorithm = "waiting"\nprocesses = 3\nduration_ms = 100\n')
+    code, out, err = aforesaid("simulate", f"{bucket.uri}/small.toml", "--out", bucket.uri, "--run", "one")
+    assert (code, err, f"{bucket.uri}/run=one" in out) == (0, "", True)
+    assert aforesaid("check", bucket.uri, "--json")[0] == 0
+    assert aforesaid("draw", f"{bucket.uri}/run=one", "--out", "one.svg")[0] == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["one.svg"]
+    code, _, err = aforesaid("simulate", f"{bucket.uri}/small.toml", "--out", bucket.uri, "--run", "one")
+    assert (code, f"{bucket.uri}/run=one exists" in err) == (2, True)

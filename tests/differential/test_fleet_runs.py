@@ -72,7 +72,7 @@ def test_a_trace_on_disk_is_read_like_any_other(tmp_path: Path) -> None:
     paper = Paper(30, 4, delay_ms=300.0, traced="all", **SHORT)
     with ParquetSink(tmp_path, "fleet") as sink:
         trace_fleet(paper.plan(), sink, "fleet")
-    assert check_runs(tmp_path, None, 5, as_json=True) == EXIT_KEPT
+    assert check_runs(str(tmp_path), None, 5, as_json=True) == EXIT_KEPT
 
 
 def test_a_link_expects_what_is_said_within_one_delay() -> None:

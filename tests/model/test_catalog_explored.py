@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import Scope, explore
-from aforesaid.protocols.algorithm import DETECTOR, FIFO_LINKS, NO_CRASH, Algorithm
+from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import CATALOG
 
 TIMED = {"pak": 2, "pak_credit": 2, "pak_nak": 3, "newtop": 6}
@@ -16,18 +16,18 @@ TIMED = {"pak": 2, "pak_credit": 2, "pak_nak": 3, "newtop": 6}
 def scopes(entry: Algorithm) -> dict[str, dict[str, Any]]:
     """A scope with a crash and one with a duplicate, as far as the algorithm's model allows them."""
     world: dict[str, Any] = {"processes": 3, "timer_firings_max": TIMED.get(entry.name, 0)}
-    if FIFO_LINKS in entry.needs:
+    if Need.FIFO_LINKS in entry.needs:
         world["fifo"] = True
     found = {}
-    if NO_CRASH not in entry.needs:
+    if Need.NO_CRASH not in entry.needs:
         # What waits for acks of everyone has many more schedules: two messages of one process, or one.
-        acks = 0 if entry.name in TIMED else 2 if DETECTOR in entry.needs else 1
+        acks = 0 if entry.name in TIMED else 2 if Need.DETECTOR in entry.needs else 1
         messages: Any = (1, 1, 0) if entry.linked else {0: (1, 0, 0), 1: 1, 2: (2, 0, 0)}[acks]
         found["crash"] = {**world, "messages": messages, "crashes_max": 1}
     if "fifo" not in world:
         two = (1, 0, 0) if entry.name in TIMED or entry.name == "no_waiting_gc_uniform" else (1, 1, 0)
         found["duplicate"] = {**world, "messages": two, "duplicates_max": 1}
-    if NO_CRASH in entry.needs:
+    if Need.NO_CRASH in entry.needs:
         found["order"] = {**world, "messages": 2 if entry.name == "tree" else (2, 1, 1)}
     return found
 
@@ -46,7 +46,7 @@ def is_in_its_model(entry: Algorithm, case: str) -> bool:
     if case == "two and one":
         # Those two have by far the most schedules: tests/unit/protocols/delivery/test_hybrid_explored.py.
         return not entry.name.startswith("hybrid_multicast")
-    return (NO_CRASH if case == "crash" else FIFO_LINKS) not in entry.needs
+    return (Need.NO_CRASH if case == "crash" else Need.FIFO_LINKS) not in entry.needs
 
 
 ADDRESSED_CASES = [
@@ -71,7 +71,7 @@ def test_every_schedule_keeps_every_promise(name: str, case: str) -> None:
 @pytest.mark.parametrize(("name", "case"), ADDRESSED_CASES)
 def test_every_schedule_with_every_audience_keeps_every_promise(name: str, case: str) -> None:
     entry = CATALOG[name]
-    scope = Scope(processes=3, fifo=FIFO_LINKS in entry.needs, **ADDRESSED[case])
+    scope = Scope(processes=3, fifo=Need.FIFO_LINKS in entry.needs, **ADDRESSED[case])
     found = explore(name, scope)
     assert found.verdict == "kept", str(found)
     assert (found.complete, found.cut) == (True, 0)

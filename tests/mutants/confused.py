@@ -18,7 +18,8 @@ from aforesaid.protocols.delivery import cykas, mf
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
-from aforesaid.protocols.layers import best_effort, reliable
+from aforesaid.protocols.layers import reliable
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
@@ -94,7 +95,7 @@ def a_newcomer_greets_everyone(kind: Kind) -> None:
 
 
 def what_is_said_is_relayed_as_it_came(kind: Kind) -> None:
-    relay, out = reliable.Relay(MessageId("a", 0, 1), "x"), Recorder()
+    relay, out = Relay(MessageId("a", 0, 1), "x"), Recorder()
     Unordered(kind("b", ("a", "b", "c"))).receive("a", relay, 0, out)
     assert out.sent == [("c", relay)]
 
@@ -102,13 +103,13 @@ def what_is_said_is_relayed_as_it_came(kind: Kind) -> None:
 def a_message_is_stamped(kind: Kind) -> None:
     out = Recorder()
     kind("a", GROUP[:2], EagerReliable("a", GROUP[:2])).broadcast("x", 0, out)
-    assert out.sent == [("b", reliable.Relay(MessageId("a", 0, 1), waiting.Stamped((0, 0), "x")))]
+    assert out.sent == [("b", Relay(MessageId("a", 0, 1), waiting.Stamped((0, 0), "x")))]
 
 
 def data_is_acknowledged(kind: Kind) -> None:
     above = Unordered(EagerReliable("a", ("a", "b")))
     links, out = kind(above), Recorder()
-    links.receive("b", perfect.Data(1, reliable.Relay(MessageId("b", 0, 1), "x")), 0, out)
+    links.receive("b", perfect.Data(1, Relay(MessageId("b", 0, 1), "x")), 0, out)
     assert out.payloads == ["x"]
     assert out.sent == [("b", perfect.Ack(1))]
 
@@ -283,19 +284,15 @@ CONFUSED_MUTANTS = [
         "Hello for Join", EagerReliable, {reliable.Join: as_a(reliable.Hello)}, a_newcomer_greets_everyone
     ),
     ConfusedMutant(
-        "Once for Relay",
+        "Forward for Relay",
         EagerReliable,
-        {reliable.Relay: as_a(best_effort.Once)},
+        {Relay: as_a(link_memory.Forward)},
         what_is_said_is_relayed_as_it_came,
     ),
     ConfusedMutant(
         "Told for Stamped",
         waiting.Waiting,
-        {
-            reliable.Relay: lambda relay: relay._replace(
-                body=Told((), MessageId("a", 0, 1), relay.body.payload)
-            )
-        },
+        {Relay: lambda relay: relay._replace(body=Told((), MessageId("a", 0, 1), relay.body.payload))},
         a_message_is_stamped,
     ),
     ConfusedMutant(
@@ -323,7 +320,7 @@ CONFUSED_MUTANTS = [
     ConfusedMutant(
         "Relay for Forward",
         link_memory.LinkMemory,
-        {link_memory.Forward: as_a(reliable.Relay)},
+        {link_memory.Forward: as_a(Relay)},
         what_is_first_heard_is_forwarded,
     ),
     ConfusedMutant(

@@ -7,9 +7,9 @@ exactly once and causal order are owed always.
 from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Setup
-from aforesaid.protocols.options import settings
+from aforesaid.protocols.options import keywords, settings
 from aforesaid.protocols.overlay.link_memory import Forward, LinkMemory
-from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive import Preventive
 from mutants.registry import NO_REPLIES, WILD, Mutant
 
@@ -116,7 +116,7 @@ class ForAnyIncarnation(Preventive):
 def preventive(kind: type[Preventive]) -> Any:
     def build(setup: Setup) -> Preventive:
         options = settings(LinkOptions, setup.options, "preventive")
-        return kind(setup.me, setup.group, setup.incarnation, **link_settings(options))
+        return kind(setup.me, setup.group, setup.incarnation, **keywords(options, handshake_ms="patience"))
 
     return build
 

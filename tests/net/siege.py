@@ -17,7 +17,7 @@ from aforesaid.wire.packet import Header
 from net.net_stage import group_configs, running, take, until
 
 BATCH = 60
-ALGORITHM = "hybrid_multicast_sps"
+ALGORITHM = "hybrid_multicast_in_order"
 
 
 class Stranger:

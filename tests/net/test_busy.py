@@ -22,7 +22,8 @@ from aforesaid.node.inbox import Inbox
 from aforesaid.node.timers import Timers
 from aforesaid.protocols.membership.epochs import CALLS_MAX
 from aforesaid.protocols.overlay.frames import Fin, Lid
-from aforesaid.protocols.overlay.living import Living, Unsampled
+from aforesaid.protocols.overlay.living import Living
+from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.transport import Address, Stream, dial, listen, stop_listening
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
@@ -186,7 +187,7 @@ class Unreliable:
 def test_what_is_said_because_a_link_is_lost_does_not_overtake_what_was_said_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    relinking = Relinking(process("me").prc, Unsampled())
+    relinking = Relinking(process("me").prc, Sampler())
     monkeypatch.setattr("aforesaid.node.host.machine_of", lambda config, incarnation: relinking)
 
     async def main() -> None:

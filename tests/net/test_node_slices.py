@@ -31,10 +31,10 @@ def holds_nothing(node: Node) -> bool:
 @pytest.mark.parametrize(
     ("algorithm", "transport", "secured"),
     [
-        ("hybrid_multicast_sps", "udp", "plain"),
-        ("hybrid_multicast_sps", "udp", "cluster key"),
-        ("hybrid_multicast_sps", "tcp", "cluster key"),
-        ("hybrid_multicast_sps", "tcp", "certificates"),
+        ("hybrid_multicast_in_order", "udp", "plain"),
+        ("hybrid_multicast_in_order", "udp", "cluster key"),
+        ("hybrid_multicast_in_order", "tcp", "cluster key"),
+        ("hybrid_multicast_in_order", "tcp", "certificates"),
         ("hybrid_multicast", "udp", "cluster key"),
         ("hybrid_multicast", "tcp", "plain"),
         ("waiting", "udp", "cluster key"),

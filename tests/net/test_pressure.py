@@ -79,7 +79,9 @@ def test_a_queue_is_bounded_in_bytes_too() -> None:
     run(main())
 
 
-@pytest.mark.parametrize(("algorithm", "transport"), [("hybrid_multicast_sps", "udp"), ("waiting", "tcp")])
+@pytest.mark.parametrize(
+    ("algorithm", "transport"), [("hybrid_multicast_in_order", "udp"), ("waiting", "tcp")]
+)
 def test_an_application_that_takes_nothing_makes_its_senders_wait(algorithm: str, transport: str) -> None:
     async def main() -> None:
         facts: dict[str, Any] = {"algorithm": algorithm, "transport": transport, "queues": SMALL}

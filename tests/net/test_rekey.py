@@ -30,7 +30,7 @@ async def rotated(nodes: dict[str, Node], old: str, new: str) -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "transport"),
-    [("hybrid_multicast_sps", "udp"), ("hybrid_multicast_sps", "tcp"), ("waiting", "tcp")],
+    [("hybrid_multicast_in_order", "udp"), ("hybrid_multicast_in_order", "tcp"), ("waiting", "tcp")],
 )
 def test_nothing_is_lost_meanwhile(tmp_path: Path, algorithm: str, transport: str) -> None:
     old, new = keys(tmp_path)

@@ -13,6 +13,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
+from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMulticastInOrder
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -21,14 +22,17 @@ from oracle.world import Build, Plan, World, random_plan
 VARIANTS: dict[str, tuple[Build, bool, bool]] = {
     "basic": (HybridBasic, False, False),
     "sps": (HybridSps, True, False),
+    "in_order": (HybridInOrder, True, False),
     "multicast": (HybridMulticast, False, True),
     "multicast_sps": (HybridMulticastSps, True, True),
+    "multicast_in_order": (HybridMulticastInOrder, True, True),
     "multicast_as_unicast": (HybridMulticast, False, False),
     "multicast_sps_as_unicast": (HybridMulticastSps, True, False),
+    "multicast_in_order_as_unicast": (HybridMulticastInOrder, True, False),
 }
 """By name: how to build a process, whether it is SPS-optimal, whether it is given multicasts."""
 
-CRASHES = ("", "together", "apart", "wrongly")
+CRASHES = ("", "together", "apart", "wrongly", "alone")
 
 
 def play(name: str, plan: Plan) -> World:

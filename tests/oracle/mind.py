@@ -39,11 +39,15 @@ class Broken(AssertionError):
 
 
 class Mind:
-    """Watches one process. `optimal`: SPS, else CSPS. `timely`: judge earliest time as well."""
+    """Watches one process. `optimal`: SPS, else CSPS. `overtaking`: SPS, else SPS in order.
 
-    def __init__(self, me: Peer, optimal: bool, timely: bool = True) -> None:
+    `timely`: judge earliest time as well.
+    """
+
+    def __init__(self, me: Peer, optimal: bool, timely: bool = True, overtaking: bool = True) -> None:
         self.me = me
         self.optimal = optimal
+        self.overtaking = overtaking
         self.timely = timely
         self.needs: dict[int, dict[Peer, int]] = {}
         """Of each message: by sender, the youngest flagged message delivered before it was said."""
@@ -53,6 +57,8 @@ class Mind:
         """By sender, the youngest flagged message delivered."""
         self.last: dict[Peer, int] = {}
         """By sender, the last message delivered."""
+        self.audience: dict[int, set[Peer]] = {}
+        """Of each message: whom it was said to."""
         self.unsent: dict[tuple[int, Peer], None] = {}
         """(number, target) of what is not network-sent."""
         self.unacked: dict[tuple[int, Peer], None] = {}
@@ -68,6 +74,7 @@ class Mind:
     def said(self, number: int, audience: Sequence[Peer]) -> None:
         """The audience without the process itself."""
         self.needs[number] = dict(self.youngest)
+        self.audience[number] = set(audience)
         for j in audience:
             if j not in self.gone:
                 self.unsent[number, j] = None
@@ -151,11 +158,19 @@ class Mind:
             del self.owed[owed]
 
     def _may_send(self, j: Peer, number: int) -> bool:
+        exempt = {j} if self.optimal else set()
+        if self.optimal and not self.overtaking:
+            if next(iter(self.unsent))[0] < number:
+                return False
+            exempt &= self._meant(number)
         return all(
-            self.permit_known.get(k, 0) >= need
-            for k, need in self.needs[number].items()
-            if not (self.optimal and k == j)
+            self.permit_known.get(k, 0) >= need for k, need in self.needs[number].items() if k not in exempt
         )
+
+    def _meant(self, number: int) -> set[Peer]:
+        """Whom a message is for, if for one alone."""
+        audience = self.audience[number] - self.gone
+        return audience if len(audience) == 1 else set()
 
     def _may_permit(self, j: Peer, number: int) -> bool:
         """What must be known to be delivered elsewhere before j may pass on what `number` tells."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder
 from aforesaid.protocols.delivery.hybrid_multicast import Entry as MulticastEntry
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -229,7 +230,7 @@ class Silent(HybridSps):
     """Ours: who evicts a peer tells nobody, and goes on speaking."""
 
     def _network_send(self, peer: str, frame: Msg, channel: Channel, now: int, out: Any) -> None:
-        channel.untold.clear()
+        channel.known = len(self.evicted)
         super()._network_send(peer, frame, channel, now, out)
 
 
@@ -238,6 +239,35 @@ class TellsWithMessagesOnly(HybridBasic):
 
     def _give_notice(self, peer: str, channel: Channel, out: Any) -> None:
         pass
+
+
+class BarePermits(HybridInOrder):
+    """Ours: a permit does not tell of the eviction that it rests on."""
+
+    def _give(self, due: dict[str, int], out: Any) -> None:
+        for peer, number in due.items():
+            out.send((peer,), Permit(number))
+
+
+class ToldOnce(HybridInOrder):
+    """Ours: only the first message after an eviction tells of it, whether it arrives or not."""
+
+    def _network_send(self, peer: str, frame: Msg, channel: Channel, now: int, out: Any) -> None:
+        super()._network_send(peer, frame, channel, now, out)
+        channel.known = len(self.evicted)
+
+
+class StandsStill(HybridInOrder):
+    """Ours: when who stood first in line is evicted, nobody looks whether the next may go."""
+
+    def peer_down(self, peer: str, now: int, out: Any) -> None:
+        HybridSps.peer_down(self, peer, now, out)
+
+
+class Overtakes(HybridSps):
+    """SPS as it is, before a mind that knows of no overtaking."""
+
+    overtaking = False
 
 
 MUTANTS: dict[str, tuple[str, Build]] = {

@@ -21,7 +21,7 @@ class Watched:
 
     def __init__(self, machine: Any) -> None:
         self.machine = machine
-        self.mind = Mind(machine.me, machine.receiver_exempt)
+        self.mind = Mind(machine.me, machine.receiver_exempt, overtaking=machine.overtaking)
         self.said = 0
 
     def send(self, targets: Sequence[str], payload: Any, now: int, out: Any) -> Any:

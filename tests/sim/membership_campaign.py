@@ -14,18 +14,11 @@ from random import Random
 from typing import NamedTuple
 
 from aforesaid.core import Process, Refused
-from aforesaid.protocols.membership import (
-    ROUNDS_MAX,
-    Acquaintances,
-    Epochs,
-    Line,
-    Member,
-    Rejoining,
-    Search,
-    Word,
-    is_the_whole_group,
-)
-from aforesaid.protocols.membership.elders import ASK_BEATS, GONE_BEATS, REACH_BEATS
+from aforesaid.protocols.membership.acquaintances import Acquaintances
+from aforesaid.protocols.membership.elders import ASK_BEATS, GONE_BEATS, REACH_BEATS, Word
+from aforesaid.protocols.membership.epochs import Epochs, Line
+from aforesaid.protocols.membership.member import Member
+from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Rejoining, Search, is_the_whole_group
 
 LINKS = 3
 """How many links a member is content with."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.check import check
-from aforesaid.protocols.algorithm import FIFO_LINKS, NO_CRASH, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import CATALOG
 from support.harness import command, judged, scenario
 
@@ -16,14 +16,14 @@ WILD = {"kind": "lognormal", "median_ms": 20, "sigma": 1.0}
 
 def worlds(entry: Algorithm) -> dict[str, dict[str, Any]]:
     """What the algorithm's model allows to go wrong."""
-    if FIFO_LINKS in entry.needs:
+    if Need.FIFO_LINKS in entry.needs:
         return {"FIFO": {"network": {"delay": WILD, "fifo": True}}}
     found: dict[str, dict[str, Any]] = {
         "any order, duplicates": {"network": {"delay": WILD, "duplication": 0.2}}
     }
-    lossy = {"delay": WILD, "loss": 0.2, "duplication": 0.1, "retransmit": RELIABLE_LINKS in entry.needs}
+    lossy = {"delay": WILD, "loss": 0.2, "duplication": 0.1, "retransmit": Need.RELIABLE_LINKS in entry.needs}
     found["loss"] = {"network": lossy}
-    if NO_CRASH not in entry.needs:
+    if Need.NO_CRASH not in entry.needs:
         found["loss and crashes"] = {"network": lossy, "fault": 2 * [{"kind": "crash", "at_ms": [50, 250]}]}
     return found
 
@@ -52,6 +52,6 @@ def test_no_seed_breaks_a_promise(name: str, world: str) -> None:
         audiences += int((~trace.messages.to_all).sum())
         gaps += check(trace, ("causal",)).value() == "violated"
     assert audiences > 10 * SEEDS
-    assert overtook > 0 or FIFO_LINKS in entry.needs
+    assert overtook > 0 or Need.FIFO_LINKS in entry.needs
     # What is less than causal order was put to the test: messages died with their senders, others followed.
     assert (gaps > SEEDS // 20) == ("causal" not in entry.promised(crashes=world == "loss and crashes"))

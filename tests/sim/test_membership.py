@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from aforesaid.core import Process
-from aforesaid.protocols.membership import Acquaintances, Elder, Member, Word
-from aforesaid.protocols.membership.elders import REACH_BEATS
+from aforesaid.protocols.membership.acquaintances import Acquaintances
+from aforesaid.protocols.membership.elders import REACH_BEATS, Elder, Word
+from aforesaid.protocols.membership.member import Member
 from sim.membership_campaign import Known, all_cut_off, play
 
 SEEDS = range(24)

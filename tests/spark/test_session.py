@@ -9,10 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from aforesaid.core import Misuse
 from aforesaid.pipeline import java
 from aforesaid.pipeline.java import java_home
+from aforesaid.pipeline.session import SparkOptions, spark_session, storage_settings
 from support.injected import injected, write
 
 AFORESAID = str(Path(sys.executable).with_name("aforesaid"))
@@ -182,3 +184,22 @@ def _runs_java(temporary: Path) -> bool:
         if f"-Djava.io.tmpdir={temporary}".encode() in command:
             return True
     return False
+
+
+def test_a_session_that_runs_has_the_settings_for_the_length_of_a_block(spark: SparkSession) -> None:
+    spark.conf.set("spark.hadoop.fs.s3a.endpoint", "http://before")
+    conf = ("spark.hadoop.fs.s3a.endpoint=http://host:9000", "spark.hadoop.fs.s3a.access.key=a=b")
+    with spark_session(SparkOptions(conf=conf), "test") as same:
+        assert storage_settings(same) == {"fs.s3a.endpoint": "http://host:9000", "fs.s3a.access.key": "a=b"}
+    assert storage_settings(spark) == {"fs.s3a.endpoint": "http://before"}
+    spark.conf.unset("spark.hadoop.fs.s3a.endpoint")
+    late = SparkOptions(conf=("spark.executor.memory=2g",))
+    refused = pytest.raises(Misuse, match=r"^spark.executor.memory cannot be set once Spark runs: ")
+    with refused, spark_session(late, "test"):
+        pass
+
+
+@pytest.mark.parametrize("setting", ["endpoint=x", "spark.ui.enabled", "spark. x=1", ""])
+def test_what_is_no_setting_of_sparks_is_told(setting: str) -> None:
+    with pytest.raises(Misuse, match=r"is no setting of Spark's; write --conf spark.KEY=VALUE$"):
+        SparkOptions(conf=(setting,))

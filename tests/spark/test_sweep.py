@@ -14,16 +14,21 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from aforesaid.core import Misuse
 from aforesaid.fleet import trace_fleet
 from aforesaid.fleet.plan import Plan
+from aforesaid.pipeline.sweeping import Ledger, execute, plan
+from aforesaid.pipeline.sweeping import sweep as swept
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.experiment import Experiment
 from aforesaid.sim.grid import read_grid
 from aforesaid.sim.paper import Paper
+from aforesaid.storage import Place
 from aforesaid.trace import MemorySink
 from aforesaid.trace.parquet import find_runs, open_trace
 from support.commands import command
 from support.compiling import compile_once
+from support.s3 import Bucket
 
 GRID = """
 duration_ms = {duration_ms}
@@ -74,7 +79,7 @@ def plan_of(scenario: Experiment) -> Plan:
     return scenario.plan()
 
 
-def digests(root: Path) -> dict[str, str]:
+def digests(root: Place) -> dict[str, str]:
     return {path.name: open_trace(path).run.digest for path in find_runs(root)}
 
 
@@ -127,6 +132,40 @@ def test_bad_input_is_one_line_and_exit_2(sweep: Any, arguments: tuple[str, ...]
     code, out, err = sweep(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert says in err
+
+
+def test_a_store_holds_what_a_directory_would_and_is_resumed(
+    sweep: Any, bucket: Bucket, tmp_path: Path, spark: SparkSession
+) -> None:
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 200))
+    arguments = ("grid.toml", "--out", f"{bucket.uri}/out", "--check", "--json", *bucket.server.conf)
+    code, out, err = sweep(*arguments)
+    told = json.loads(out)
+    assert (code, err, told["done"], told["violated"]) == (0, "", 12, [])
+    assert told["table"] == f"{bucket.uri}/out/sweep.parquet"
+    expected = {f"run={one.run}": digest_alone(one.scenario) for one in grid.planned}
+    assert digests(bucket.place / "out") == expected
+    assert os.listdir(tmp_path) == ["grid.toml"]
+    # One run has lost its mark, and of one the row is lost: the one is made again, the other read.
+    (bucket.place / "out" / "run=waiting-n4-s1" / "runs.parquet").unlink()
+    (bucket.place / "out" / ".sweep" / "reliable-n8-s2.done").unlink()
+    code, out, _ = sweep(*arguments)
+    assert (code, json.loads(out)["kept_from_before"]) == (0, 10)
+    assert digests(bucket.place / "out") == expected
+    again = swept(spark, read_grid(tmp_path / "grid.toml"), bucket.place / "out", judge=True)
+    rows = [(row["run"], row["verdict"]) for row in again.collect()]
+    assert rows == [(one.run, "kept") for one in grid.planned]
+
+
+def test_executors_that_do_not_see_the_directory_are_told(tmp_path: Path, spark: SparkSession) -> None:
+    grid = read_grid(write_grid(tmp_path / "grid.toml", 200))
+    ledger = Ledger(tmp_path / "out")
+    with ledger.open():
+        planned = plan(grid, ledger)
+        shutil.rmtree(tmp_path / "out")
+        with pytest.raises(Misuse, match=r"^12 runs, such as .* see the same directory, or --out be a URI"):
+            execute(spark, planned)
+    assert not (tmp_path / "out").exists()
 
 
 FLEETS = """

@@ -8,9 +8,10 @@ from typing import Any
 
 from aforesaid.core import SECOND, declaration_of, link_of
 from aforesaid.protocols.overlay.frames import Control, Flood, Lid
-from aforesaid.protocols.overlay.living import Living, Unsampled
+from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import CONFIRMED, Incoming, Outgoing
+from aforesaid.protocols.overlay.sampling import Sampler
 from support import stage
 from support.stage import Frame
 
@@ -20,7 +21,7 @@ PATIENCE = 10 * SECOND
 def process(name: str, **settings: Any) -> Living:
     """A process without links; one way and α over safe links, as printed, unless told otherwise."""
     settings = {"both_ways": False, "alpha_direct": False, "patience": PATIENCE, **settings}
-    return Living(PRC(name, (name,), **settings), Unsampled())
+    return Living(PRC(name, (name,), **settings), Sampler())
 
 
 Make = Callable[..., Any]

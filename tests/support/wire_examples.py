@@ -5,7 +5,7 @@ from typing import Any
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
-from aforesaid.protocols.layers.reliable import Relay
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.protocols.overlay.living import Heir, Spare
@@ -29,6 +29,7 @@ MESSAGES: dict[str, list[Any]] = {
         hybrid.Ack(70_000, 128),
         hybrid.Permit(7),
         hybrid.Notice(("bob", "carol")),
+        hybrid.PermitNews(("carol",), 7),
     ],
     "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
     "prc_spray": [

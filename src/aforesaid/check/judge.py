@@ -83,23 +83,17 @@ def _in_proven_order(reader: Reader, first: Reading, gather: Gather) -> tuple[Re
     """All rules, after every log was seen, with the order that the logs prove; and the last reading."""
     watch = _gathered(reader, first, gather)
     recorded = watch.recorded
-    trial = replace(first, judged=())
-    if recorded.false_edges:
-        trial = replace(trial, false_edges=tuple(recorded.false_edges))
-        recorded = _gathered(reader, trial, gather).recorded
-    suspects = recorded.missing()
-    if suspects is not None and not recorded.corrected().cyclic:
-        recorded = _gathered(reader, replace(trial, suspects=suspects), gather).recorded
-    if recorded.corrected() is watch.case.order:
+    false_edges = tuple(recorded.false_edges)
+    if false_edges:
+        recorded = _gathered(reader, replace(first, judged=(), false_edges=false_edges), gather).recorded
+    elif recorded.missing() is None:
         return recorded, watch, first
-    proven = replace(first, recorder=False, false_edges=trial.false_edges, missing=recorded.missing())
+    proven = replace(first, recorder=False, false_edges=false_edges, missing=recorded.missing())
     return recorded, _gathered(reader, proven, gather), proven
 
 
 def _gathered(reader: Reader, reading: Reading, gather: Gather) -> Watch:
     watch = Watch(reader.case(reading), reading)
-    if reading.recorder:
-        watch.recorded.see_tables()
     watch.absorb(gather(reading))
     return watch
 

@@ -26,16 +26,14 @@ from aforesaid.trace.model import Bools
 
 
 class Edges(NamedTuple):
-    """A few edges, by child: small enough to travel."""
+    """A few edges: small enough to travel."""
 
     parent: Indices
     child: Indices
 
-    @staticmethod
-    def of(pairs: Sequence[tuple[int, int]]) -> "Edges":
-        parent, child = np.array(pairs, np.int64).reshape(-1, 2).T
-        by_child = np.argsort(child, kind="stable")
-        return Edges(parent[by_child], child[by_child])
+    def by_child(self) -> "Edges":
+        order = np.argsort(self.child, kind="stable")
+        return Edges(self.parent[order], self.child[order])
 
 
 class Order:
@@ -85,7 +83,8 @@ class Order:
         if not false_edges and missing is None:
             return self
         false = np.sort(np.array(false_edges, np.int64))
-        more = missing or Edges.of([])
+        nothing = np.empty(0, np.int64)
+        more = (missing or Edges(nothing, nothing)).by_child()
         count = len(self.parent) - len(false) + len(more.parent)
         parent, child = room(count, np.int64), room(count, np.int64)
         kept = 0
@@ -132,6 +131,20 @@ class Order:
         return first
 
     @cached_property
+    def last_before(self) -> Indices:
+        """The highest rank of a predecessor of each message; none if it is past the end of the table."""
+        last = self._room(self.message_count, np.int64)
+        for block in blocks(self.message_count):
+            bounds = self.starts[block.start : block.stop + 1]
+            some = bounds[:-1] < bounds[1:]
+            parent = self.parent[bounds[0] : bounds[-1]]
+            last[block] = self.message_count
+            if len(parent):
+                ranks = parent if self.forward else self.rank[parent]
+                last[block][some] = np.maximum.reduceat(ranks, bounds[:-1][some] - bounds[0])
+        return last
+
+    @cached_property
     def topological(self) -> Sequence[int]:
         """The messages, each after its predecessors; those on or after a cycle are left out."""
         if self.forward:
@@ -145,6 +158,27 @@ class Order:
                 if waiting_for[child] == 0:
                     ready.append(child)
         return ready
+
+    @cached_property
+    def sequence(self) -> Indices:
+        """`topological`, as a column."""
+        return np.array(self.topological, np.int64)
+
+    @cached_property
+    def rank(self) -> Indices:
+        """The place of each message in `sequence`. Only where there is no cycle."""
+        if self.forward:
+            return self.sequence
+        rank = np.empty(self.message_count, np.int64)
+        rank[self.sequence] = np.arange(self.message_count)
+        return rank
+
+    def ranks_after(self, rank: int) -> list[int]:
+        """The ranks of the messages that have an edge from that of a rank."""
+        children, starts = self.children
+        message = self.sequence[rank]
+        later: list[int] = self.rank[children[starts[message] : starts[message + 1]]].tolist()
+        return later
 
     @property
     def cyclic(self) -> bool:

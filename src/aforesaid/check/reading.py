@@ -69,8 +69,6 @@ class Reading:
     """Whether the recorded predecessors are compared with the logs."""
     false_edges: tuple[int, ...] = ()
     """Recorded edges that the logs disprove."""
-    suspects: Edges | None = None
-    """Edges that seem to be missing from the record."""
     missing: Edges | None = None
     """Edges that are missing from the record."""
     questions: dict[str, Question] = field(default_factory=dict)
@@ -91,7 +89,7 @@ class Watch:
         if all_logs:
             self.watchers[tally.name] = tally
         if reading.recorder:
-            self.recorded = Recorded(case, reading.false_edges, reading.suspects)
+            self.recorded = Recorded(case, reading.false_edges)
             self.watchers[self.recorded.name] = self.recorded
 
     def absorb(self, slices: Iterable[SliceFindings]) -> None:

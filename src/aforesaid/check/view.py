@@ -1,7 +1,9 @@
 """One process's log as the rules see it: where each message was first delivered, and what was owed.
 
 One scatter turns the log, a list of messages by position, into positions by message; every rule reads that.
-The arrays are reused from one process to the next: a view is good until the next one is made.
+The arrays are reused from one process to the next: a view is good until the next one is made. Where messages
+have audiences, a process may have to do with few of them: then only those are looked at (`concerned`), and
+only those are wiped for the next view, so that a log costs what is in it and not what is in the run.
 """
 
 from functools import cached_property
@@ -18,21 +20,38 @@ NEVER = int(np.iinfo(np.int32).max)
 """The first position of a message that was not delivered: after every other."""
 
 
+class Views:
+    """Makes one view after the other."""
+
+    def __init__(self, history: History, exemption: Exemption) -> None:
+        self.history, self.exemption = history, exemption
+        self.first = np.full(history.message_count + 1, NEVER, np.int32)
+        self.delivered = np.zeros(history.message_count, np.bool_)
+        self.addressed = history.to_all if history.all_to_all else history.to_all.copy()
+        self._last: View | None = None
+
+    def of(self, process: int, log: Log) -> "View":
+        if self._last is not None:
+            self._last.wipe()
+        self._last = View(self, process, log)
+        return self._last
+
+
 class View:
     """One process's log, and what the process was owed."""
 
-    def __init__(self, history: History, process: int, log: Log, first: Int32s, exempt: Bools | None) -> None:
-        self._history = history
-        self._exempt = exempt
+    def __init__(self, sheet: Views, process: int, log: Log) -> None:
+        self._sheet, self._history = sheet, sheet.history
+        self._exempt = sheet.exemption.of(process)
         self.process = process
         self.log = log
-        self.first = first
+        self.first: Int32s = sheet.first
         """Position of each message's first delivery, or NEVER; one longer than the table of messages."""
+        self.delivered: Bools = sheet.delivered
         self._place()
 
     def _place(self) -> None:
         message, first = self.log.message, self.first
-        first.fill(NEVER)
         self.all_known = not len(message) or bool(
             message.min() >= 0 and message.max() < self._history.message_count
         )
@@ -42,11 +61,28 @@ class View:
         """What was delivered, by place in `position`; without what is not in the table of messages."""
         for block in blocks(len(message)):
             first[self.message[block]] = self.positions(block)
-        self.delivered: Bools = first[:-1] != NEVER
-        self.distinct = int(np.count_nonzero(self.delivered))
+        self.few = self._history.concerns_few(self.process, len(message))
+        if self.few:
+            self.delivered[self.message] = True
+            self.distinct = int(np.count_nonzero(first[self.message] == self.position))
+        else:
+            np.not_equal(first[:-1], NEVER, out=self.delivered)
+            self.distinct = int(np.count_nonzero(self.delivered))
         self.repeats = self.distinct < len(self.message)
         if self.repeats:
             first[self.message[::-1]] = self.position[::-1]
+
+    def wipe(self) -> None:
+        """Leave the arrays as they were found."""
+        if self.few:
+            self.first[self.message] = NEVER
+            self.delivered[self.message] = False
+        else:
+            self.first.fill(NEVER)
+            self.delivered.fill(False)
+        if "addressed" in self.__dict__ and not self._history.all_to_all:
+            mine = self._history.addressed(self.process)
+            self.addressed[mine] = self._history.to_all[mine]
 
     @cached_property
     def position(self) -> Indices:
@@ -56,9 +92,31 @@ class View:
             return np.arange(len(message))
         return np.flatnonzero((message >= 0) & (message < self._history.message_count))
 
+    @cached_property
+    def once(self) -> Indices:
+        """What was delivered, each message where it was first."""
+        if self.repeats:
+            first: Bools = self.first[self.message] == self.position
+            return self.message[first]
+        return self.message
+
     def positions(self, block: slice) -> Indices:
         """Some of `position`, which nearly always need not be made for it."""
         return np.arange(block.start, block.stop) if self.all_known else self.position[block]
+
+    @cached_property
+    def concerned(self) -> Indices | slice:
+        """The messages that are for the process or that it delivered, if they are few; else all there are."""
+        if not self.few:
+            return slice(None)
+        history, once = self._history, self.once
+        strange = once[~self.addressed[once]]
+        return np.sort(np.concatenate((history.broadcasts, history.addressed(self.process), strange)))
+
+    def those(self, flags: Bools) -> Indices:
+        """The messages flagged, given a flag for each of those concerned."""
+        places = np.flatnonzero(flags)
+        return places if isinstance(self.concerned, slice) else self.concerned[places]
 
     @cached_property
     def owed(self) -> Bools | None:
@@ -70,19 +128,10 @@ class View:
     @cached_property
     def addressed(self) -> Bools:
         """Which messages are addressed to the process."""
-        return self._history.addressed(self.process)
+        addressed = self._sheet.addressed
+        addressed[self._history.addressed(self.process)] = True
+        return addressed
 
     def placed(self, message: int) -> tuple[int, int]:
         """A message with the position of its first delivery."""
         return message, int(self.first[message])
-
-
-class Views:
-    """Makes one view after the other."""
-
-    def __init__(self, history: History, exemption: Exemption) -> None:
-        self._history, self._exemption = history, exemption
-        self._first = np.full(history.message_count + 1, NEVER, np.int32)
-
-    def of(self, process: int, log: Log) -> View:
-        return View(self._history, process, log, self._first, self._exemption.of(process))

@@ -1,7 +1,5 @@
 """`aforesaid check`: judge the runs of a trace and show the evidence."""
 
-from pathlib import Path
-
 from rich.table import Table
 from rich.text import Text
 
@@ -12,7 +10,7 @@ from aforesaid.storage import Place
 from aforesaid.trace.parquet import find_runs, open_trace
 
 
-def check_runs(path: Path, properties: list[str] | None, witnesses: int, as_json: bool) -> int:
+def check_runs(path: str, properties: list[str] | None, witnesses: int, as_json: bool) -> int:
     for name in properties or ():
         if name not in PROPERTIES:
             raise Misuse(f"unknown property {name!r}; there are: {', '.join(PROPERTIES)}")

@@ -39,7 +39,7 @@ def cluster(
     directory: Annotated[Path, Option(help="Where configurations and traces go.")] = Path("cluster"),
     algorithm: Annotated[
         str, Option(help="One that nodes run (docs/node.md), or your own as path.py:ENTRY.")
-    ] = "hybrid_multicast_sps",
+    ] = "hybrid_multicast_in_order",
     transport: Annotated[str | None, Option(help="udp or tcp. Default: udp, where it will do.")] = None,
 ) -> None:
     """Start N nodes on this machine, for trying things; Ctrl-C stops them all.

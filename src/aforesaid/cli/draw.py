@@ -8,7 +8,7 @@ from aforesaid.report.spacetime import spacetime
 from aforesaid.trace.parquet import find_runs, open_trace
 
 
-def draw_run(path: Path, out: Path, messages: int, first: int, force: bool) -> None:
+def draw_run(path: str, out: Path, messages: int, first: int, force: bool) -> None:
     runs = find_runs(path)
     if len(runs) > 1:
         raise Misuse(f"{path} holds {len(runs)} runs; name one of them, such as {runs[0]}")

@@ -4,7 +4,6 @@ import shlex
 import time
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,14 +28,16 @@ from aforesaid.sim.keys import put
 from aforesaid.sim.network import Counters
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import read_file
+from aforesaid.storage import Place, place
 from aforesaid.trace.parquet import ParquetSink
 
+FRAMES_TOLD = ("sent", "arrived", "lost", "duplicated", "held", "overtook", "control")
 OWN_INVARIANT = "an invariant of the protocol's own"
 
 
 def simulate_once(
-    path: Path,
-    out: Path,
+    path: str,
+    out: str,
     run: str | None,
     seed: int | None,
     named: str | None,
@@ -59,7 +60,7 @@ def simulate_once(
         began = time.perf_counter()
         outcome = simulate_into(sink, scenario, run, progress=tell)
         seconds = time.perf_counter() - began
-    where = out / f"run={run}"
+    where = place(out) / f"run={run}"
     if as_json:
         show.print_json({**_facts(outcome), "seconds": round(seconds, 3), "trace": str(where)})
     else:
@@ -68,8 +69,8 @@ def simulate_once(
 
 
 def simulate_seeds(
-    path: Path,
-    out: Path,
+    path: str,
+    out: str,
     seed: int | None,
     named: str | None,
     settings: Sequence[str],
@@ -89,7 +90,7 @@ def simulate_seeds(
             if failure:
                 failures.append({"seed": scenario.seed, "verdict": value, **failure})
             move(completed=done + 1, note=f"{values['violated']} violated")
-    replay = ["aforesaid", "simulate", str(path), "--out", str(out)]
+    replay = ["aforesaid", "simulate", path, "--out", out]
     replay += ["--algorithm", named] if named else []
     replay += [word for setting in settings for word in ("--set", setting)]
     for failure in failures:
@@ -101,7 +102,7 @@ def simulate_seeds(
     return EXIT_OF_VALUE[worst([value for value, count in values.items() if count])]
 
 
-def _scenario(path: Path, seed: int | None, named: str | None, settings: Sequence[str]) -> Experiment:
+def _scenario(path: str, seed: int | None, named: str | None, settings: Sequence[str]) -> Experiment:
     """What a file describes, with what the command line says instead; paths there are relative to here."""
 
     def changed(data: dict[str, Any]) -> Experiment:
@@ -122,7 +123,7 @@ def _scenario(path: Path, seed: int | None, named: str | None, settings: Sequenc
             data["algorithm"] = absolute(data["algorithm"])
         return experiment_of(data)
 
-    return read_file(path, "scenario", changed)
+    return read_file(place(path), "scenario", changed)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -159,15 +160,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "events": outcome.events,
         "messages": outcome.messages,
         "deliveries": outcome.deliveries,
-        "frames": {
-            "sent": counters.sent,
-            "arrived": counters.arrived,
-            "lost": counters.lost,
-            "duplicated": counters.duplicated,
-            "held": counters.held,
-            "overtook": counters.overtook,
-            "control": counters.control,
-        },
+        "frames": {name: getattr(counters, name) for name in FRAMES_TOLD},
         "control_kinds": counters.control_kinds,
         "put_off": counters.refused,
         "isolated": counters.evicted,
@@ -177,7 +170,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Path) -> None:
+def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Place) -> None:
     counters = outcome.counters
     faults = ", ".join(f"{count} {name}" for name, count in counters.faults.items()) or "none"
     held = sum(outcome.held.values())

@@ -1,7 +1,6 @@
 """`aforesaid simulate` on the fleet: one run with its trace on disk, or one seed judged in memory."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 from aforesaid.check import check
@@ -9,11 +8,12 @@ from aforesaid.cli import EXIT_KEPT, EXIT_OF_VALUE, EXIT_UNKNOWN, show
 from aforesaid.cli.simulate import OWN_INVARIANT, first_failure
 from aforesaid.fleet import FleetBroken, FleetStopped, Outcome, trace_fleet
 from aforesaid.sim import Paper
+from aforesaid.storage import Place, place
 from aforesaid.trace import MemorySink, Run
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
 
-def simulate_fleet_once(paper: Paper, out: Path, run: str, force: bool, as_json: bool) -> int:
+def simulate_fleet_once(paper: Paper, out: str, run: str, force: bool, as_json: bool) -> int:
     plan = paper.plan()
     began = time.perf_counter()
     try:
@@ -28,7 +28,7 @@ def simulate_fleet_once(paper: Paper, out: Path, run: str, force: bool, as_json:
         show.err.print(str(error), markup=False)
         return EXIT_OF_VALUE[_value(error)]
     seconds = time.perf_counter() - began
-    facts = _facts(paper, outcome, row, out / f"run={run}")
+    facts = _facts(paper, outcome, row, place(out) / f"run={run}")
     if as_json:
         show.print_json({**facts, "seconds": round(seconds, 3)})
     else:
@@ -52,7 +52,7 @@ def _value(error: FleetStopped) -> str:
     return "violated" if isinstance(error, FleetBroken) else "unknown"
 
 
-def _facts(paper: Paper, outcome: Outcome, row: Run, where: Path) -> dict[str, Any]:
+def _facts(paper: Paper, outcome: Outcome, row: Run, where: Place) -> dict[str, Any]:
     trace = open_trace(where)
     return {
         "run": row.run,

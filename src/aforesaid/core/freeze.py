@@ -2,31 +2,40 @@
 
 The explorer compares states by it. It is generic so that no protocol can forget a field: two objects have
 equal pictures if and only if their plain data are equal. Order counts in lists, tuples and deques, and not
-in sets and mappings.
+in sets; in mappings where that is asked for (`explore.picture` tells why).
 """
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from typing import Any
 
 _ATOMS = (str, int, float, bool, bytes, type(None))
 
 
-def freeze(value: Any) -> Hashable:
-    """The picture of a value: atoms as they are, containers by content, objects by their attributes."""
+def freeze(value: Any, ordered: Set[str] = frozenset(), in_order: bool = False) -> Hashable:
+    """The picture of a value: atoms as they are, containers by content, objects by their attributes.
+
+    The order of mappings counts in the attributes named, as `Class.attribute`, or everywhere if `in_order`.
+    """
     if isinstance(value, _ATOMS):
         return value
     if isinstance(value, dict):
-        return ("dict", frozenset((freeze(k), freeze(v)) for k, v in value.items()))
-    if isinstance(value, set | frozenset):
-        return ("set", frozenset(freeze(item) for item in value))
+        items = ((freeze(k, ordered, in_order), freeze(v, ordered, in_order)) for k, v in value.items())
+        return ("dict", *items) if in_order else ("dict", frozenset(items))
     if isinstance(value, tuple):
-        return (type(value).__name__, *(freeze(item) for item in value))
+        return (type(value).__name__, *(freeze(item, ordered, in_order) for item in value))
     if isinstance(value, list | deque | range):
-        return ("list", *(freeze(item) for item in value))
+        return ("list", *(freeze(item, ordered, in_order) for item in value))
+    if isinstance(value, set | frozenset):
+        return ("set", frozenset(freeze(item, ordered, in_order) for item in value))
     if isinstance(value, bytearray):
         return bytes(value)
-    return (type(value).__name__, *((name, freeze(item)) for name, item in attributes(value)))
+    kind = type(value).__name__
+    if hasattr(value, "frozen"):
+        # It paints itself, and equal contents give equal pictures.
+        return kind, freeze(value.frozen())
+    parts = attributes(value)
+    return kind, *((name, freeze(v, ordered, in_order or f"{kind}.{name}" in ordered)) for name, v in parts)
 
 
 def attributes(value: Any) -> list[tuple[str, Any]]:

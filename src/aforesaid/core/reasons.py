@@ -44,6 +44,7 @@ _SENTENCES = {
     "kept": "{message} is acknowledged; it is kept because an earlier message is not.",
     "missing permit": "{message} is not sent to {peer}: the permit from {holder} for its message "
     "{cause.number} is missing.",
+    "behind": "{message} is not sent to {peer}: {cause}, said before it, is not sent yet.",
     "more permits": "{message} waits for {number} more permits.",
     "missing ack": "{message} was sent to {peer}, whose ack is missing.",
     "frames unacked": "{peer} has frames of {message.origin} to acknowledge.",

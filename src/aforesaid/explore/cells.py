@@ -22,6 +22,7 @@ more: it is left out. That copies are harmless is then shown by the audit rather
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from aforesaid.core import declaration_of
@@ -115,30 +116,22 @@ class Cells:
     taken_away: dict[int, set[int]] = field(default_factory=dict)
     """By local state, the frames that were assumed dead there."""
     _number_of: dict[Cell, int] = field(default_factory=dict)
-    _moves: dict[int, tuple[Move, ...]] = field(default_factory=dict)
-    _arrivals: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
-    _notices: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moves = cache(lambda cell: tuple(self._moves(self.rows[cell])))
+        """What a process can do in a cell, apart from crashing."""
+        self.arrived = cache(self._arrived)
+        self.noticed = cache(self._noticed)
 
     def start(self, process: int) -> int:
         return self._numbered(Cell(self.graph.start(process), (), 0))
 
-    def moves(self, cell: int) -> tuple[Move, ...]:
-        """What the process can do, apart from crashing."""
-        moves = self._moves.get(cell)
-        if moves is None:
-            moves = self._moves[cell] = tuple(self._worked_out(self.rows[cell]))
-        return moves
-
-    def arrived(self, cell: int, frames: tuple[int, ...]) -> int:
+    def _arrived(self, cell: int, frames: tuple[int, ...]) -> int:
         """The cell with more frames on their way to it."""
-        key = (cell, frames)
-        after = self._arrivals.get(key)
-        if after is None:
-            row = self.rows[cell]
-            if row.disconnected:
-                frames = tuple(f for f in frames if self.graph.frames[f].link not in row.disconnected)
-            after = self._arrivals[key] = self._numbered(row._replace(inbox=row.inbox + frames))
-        return after
+        row = self.rows[cell]
+        if row.disconnected:
+            frames = tuple(f for f in frames if self.graph.frames[f].link not in row.disconnected)
+        return self._numbered(row._replace(inbox=row.inbox + frames))
 
     def crashed(self, cell: int) -> int:
         """The cell of a process that crashes: whatever was on its way to it is gone."""
@@ -146,14 +139,10 @@ class Cells:
         down = row.down | 1 << self.graph.rows[row.local].process
         return self._numbered(row._replace(local=self.graph.crashed(row.local), down=down))
 
-    def noticed(self, cell: int, peer: int) -> int:
+    def _noticed(self, cell: int, peer: int) -> int:
         """The cell of a process when a peer crashes."""
-        key = (cell, peer)
-        after = self._notices.get(key)
-        if after is None:
-            row = self.rows[cell]
-            after = self._notices[key] = self._numbered(row._replace(down=row.down | 1 << peer))
-        return after
+        row = self.rows[cell]
+        return self._numbered(row._replace(down=row.down | 1 << peer))
 
     def disconnected(self, cell: int, link: int) -> int:
         """The cell of a process when a connection of its own is lost."""
@@ -229,7 +218,7 @@ class Cells:
         self.owed.append(ALWAYS if armed else owed)
         self.owed_in_time.append(owed)
 
-    def _worked_out(self, row: Cell) -> Iterable[Move]:
+    def _moves(self, row: Cell) -> Iterable[Move]:
         local = self.graph.rows[row.local]
         if local.gone:
             return

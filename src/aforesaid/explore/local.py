@@ -15,6 +15,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from aforesaid.core import Message, Process, Speaker, Timer, freeze, link_of
@@ -28,7 +29,6 @@ from aforesaid.explore.performance import (
     links_of,
     perform,
 )
-from aforesaid.explore.picture import picture
 from aforesaid.explore.scope import Build, Cast
 from aforesaid.protocols.catalog import Setup
 
@@ -134,15 +134,17 @@ class LocalGraph:
     """By local state, the protocol objects, pickled, that differ in the order of mappings only."""
     looked_at: dict[tuple[int, bytes], int] = field(default_factory=lambda: defaultdict(int))
     """By representation, how many of the state's inputs have been found to do the same to it."""
-    _at_rest: dict[int, tuple[tuple[Process, ...], int]] = field(default_factory=dict)
-    _usable: dict[int, frozenset[int]] = field(default_factory=dict)
     _link_of: dict[Link, int] = field(default_factory=dict)
-    _no_ops: dict[tuple[int, int], bool] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
     _number_of_pickled: dict[Local, int] = field(default_factory=dict)
     _frame_of: dict[Hashable, int] = field(default_factory=dict)
     _timer_of: dict[Hashable, int] = field(default_factory=dict)
     _channel_of: dict[Hashable, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.at_rest = cache(self._at_rest)
+        self.usable_links = cache(self._usable_links)
+        self.is_no_op = cache(self._is_no_op)
 
     def start(self, process: int) -> int:
         """The local state in which a process begins."""
@@ -163,21 +165,17 @@ class LocalGraph:
         row = self.rows[local]
         return not row.gone and row.called < len(self.cast.calls[row.process])
 
-    def at_rest(self, local: int) -> tuple[tuple[Process, ...], int]:
+    def _at_rest(self, local: int) -> tuple[tuple[Process, ...], int]:
         """Where links open and close: whom the process has links to, and how much it holds in memory."""
         if not self.cast.linked or self.rows[local].gone:
             return (), 0
-        if local not in self._at_rest:
-            self._at_rest[local] = at_rest(pickle.loads(self.rows[local].machine))
-        return self._at_rest[local]
+        return at_rest(pickle.loads(self.rows[local].machine))
 
-    def usable_links(self, local: int) -> frozenset[int]:
+    def _usable_links(self, local: int) -> frozenset[int]:
         """The link instances that the process may send on."""
-        if local not in self._usable:
-            row, rank = self.rows[local], self.cast.rank
-            links = () if row.gone else links_of(pickle.loads(row.machine)).links()
-            self._usable[local] = frozenset(self._link(row.process, rank[peer], lid) for peer, lid in links)
-        return self._usable[local]
+        row, rank = self.rows[local], self.cast.rank
+        links = () if row.gone else links_of(pickle.loads(row.machine)).links()
+        return frozenset(self._link(row.process, rank[peer], lid) for peer, lid in links)
 
     def next_audiences(self, local: int) -> tuple[int, ...]:
         """Whom the next message may be for."""
@@ -206,15 +204,8 @@ class LocalGraph:
             answers = deed.next_answers()
         return tuple(steps)
 
-    def is_no_op(self, local: int, frame: int) -> bool:
+    def _is_no_op(self, local: int, frame: int) -> bool:
         """Receiving the frame in this state changes nothing and asks for nothing."""
-        key = (local, frame)
-        no_op = self._no_ops.get(key)
-        if no_op is None:
-            no_op = self._no_ops[key] = self._changes_nothing(local, frame)
-        return no_op
-
-    def _changes_nothing(self, local: int, frame: int) -> bool:
         steps = self.step(local, RECEIVE, frame)
         after, sends, deliveries, stable_calls, _, failure = steps[0]
         effects = sends or deliveries or stable_calls or failure
@@ -294,11 +285,11 @@ class LocalGraph:
         number = self._number_of_pickled.get(row)
         if number is None:
             number = self._numbered_as(
-                (picture(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
+                (freeze(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
             )
             self._number_of_pickled[row] = number
             self.representations.setdefault(number, {}).setdefault(
-                picture(machine, self.ordered, True), row.machine
+                freeze(machine, self.ordered, True), row.machine
             )
         return number
 

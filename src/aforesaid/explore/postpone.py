@@ -44,6 +44,7 @@ a message by guessing id and payload before its origin has spoken may be seen on
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from aforesaid.explore.cells import FREE, Cells
 from aforesaid.explore.local import RECEIVE
@@ -59,12 +60,15 @@ class Postponer:
     """Pairs (g, h): whoever has sent g must find h dead. `audit` proves it."""
     postponed: int = 0
     """In how many worlds somebody was postponed who could have moved."""
-    _able: dict[int, bool] = field(default_factory=dict)
-    _calls_alone: dict[int, bool] = field(default_factory=dict)
-    _sent_alone: dict[int, frozenset[int]] = field(default_factory=dict)
-    _redundant: dict[tuple[int, int], bool] = field(default_factory=dict)
-    _throughout: dict[tuple[int, int], bool] = field(default_factory=dict)
-    _quiet: dict[tuple[int, int, bool], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What is asked of a cell has one answer, and is asked in many worlds.
+        self._able = cache(self._is_able)
+        self._calls = cache(self._calls_stable)
+        self._sent_alone = cache(self._frames_sent_alone)
+        self._redundant = cache(self._is_redundant)
+        self._redundant_throughout = cache(self._is_redundant_throughout)
+        self._quiet = cache(self._is_quiet)
 
     def movers(self, world: tuple[int, ...]) -> Sequence[int]:
         """The processes whose moves suffice, in a world in which nothing is left to spend."""
@@ -72,7 +76,7 @@ class Postponer:
         everyone = range(len(world) - 1)
         if any(cells.lossy[world[process]] for process in everyone):
             return everyone
-        able = [process for process in everyone if self._is_able(world[process])]
+        able = [process for process in everyone if self._able(world[process])]
         speaking = [p for p in able if cells.graph.may_speak(cells.local_of[world[p]])]
         if len(able) < 2 or len(speaking) == len(able):
             return able
@@ -84,10 +88,7 @@ class Postponer:
 
     def _is_able(self, cell: int) -> bool:
         """Whether the process has a move that costs nothing; a timer that may not fire any more is none."""
-        able = self._able.get(cell)
-        if able is None:
-            able = self._able[cell] = any(move.cost == FREE for move in self.cells.moves(cell))
-        return able
+        return any(move.cost == FREE for move in self.cells.moves(cell))
 
     def _others_do_not_matter(
         self, world: tuple[int, ...], first: Sequence[int], able: Sequence[int]
@@ -95,7 +96,7 @@ class Postponer:
         if "stability" in self.promises and any(self._calls(world[y]) for y in able if y not in first):
             return False
         return all(
-            self._is_quiet(world[x], world[y], x not in first)
+            self._quiet(world[x], world[y], x not in first)
             for y in able
             if y not in first
             for x in range(len(world) - 1)
@@ -104,61 +105,38 @@ class Postponer:
 
     def _is_quiet(self, receiver: int, sender: int, throughout: bool) -> bool:
         """Whatever the sender sends alone is redundant at the receiver: now, or wherever it gets alone."""
-        key = (receiver, sender, throughout)
-        quiet = self._quiet.get(key)
-        if quiet is None:
-            graph = self.cells.graph
-            process = graph.rows[self.cells.local_of[receiver]].process
-            test = self._is_redundant_throughout if throughout else self._is_redundant
-            quiet = self._quiet[key] = all(
-                test(receiver, frame)
-                for frame in self._frames_sent_alone(sender)
-                if graph.frames[frame].target == process
-            )
-        return quiet
+        graph = self.cells.graph
+        process = graph.rows[self.cells.local_of[receiver]].process
+        test = self._redundant_throughout if throughout else self._redundant
+        frames = (frame for frame in self._sent_alone(sender) if graph.frames[frame].target == process)
+        return all(test(receiver, frame) for frame in frames)
 
-    def _calls(self, cell: int) -> bool:
+    def _calls_stable(self, cell: int) -> bool:
         """Whether the process can call something stable on what is in its inbox."""
-        calls = self._calls_alone.get(cell)
-        if calls is None:
-            moves = [move for move in self.cells.moves(cell) if move.cost == FREE]
-            calls = self._calls_alone[cell] = any(
-                move.step.stable_calls or self._calls(move.cell) for move in moves
-            )
-        return calls
+        moves = [move for move in self.cells.moves(cell) if move.cost == FREE]
+        return any(move.step.stable_calls or self._calls(move.cell) for move in moves)
 
     def _frames_sent_alone(self, cell: int) -> frozenset[int]:
         """Every frame the process can send on what is in its inbox. Each move uses up input, so this ends."""
-        found = self._sent_alone.get(cell)
-        if found is None:
-            frames: set[int] = set()
-            for move in self.cells.moves(cell):
-                if move.cost == FREE:
-                    frames.update(move.step.sent)
-                    frames |= self._frames_sent_alone(move.cell)
-            found = self._sent_alone[cell] = frozenset(frames)
-        return found
+        frames: set[int] = set()
+        for move in self.cells.moves(cell):
+            if move.cost == FREE:
+                frames.update(move.step.sent)
+                frames |= self._sent_alone(move.cell)
+        return frozenset(frames)
 
     def _is_redundant_throughout(self, cell: int, frame: int) -> bool:
-        key = (cell, frame)
-        redundant = self._throughout.get(key)
-        if redundant is None:
-            redundant = self._throughout[key] = self._is_redundant(cell, frame) and all(
-                self._is_redundant_throughout(move.cell, frame)
-                for move in self.cells.moves(cell)
-                if move.cost == FREE
-            )
-        return redundant
+        return self._redundant(cell, frame) and all(
+            self._redundant_throughout(move.cell, frame)
+            for move in self.cells.moves(cell)
+            if move.cost == FREE
+        )
 
     def _is_redundant(self, cell: int, frame: int) -> bool:
-        key = (cell, frame)
-        redundant = self._redundant.get(key)
-        if redundant is None:
-            local, inbox, *_ = self.cells.rows[cell]
-            redundant = self._redundant[key] = self.cells.is_dead(local, frame) or any(
-                self._are_twins(local, inbox[place], frame) for place in self.cells.receivable(inbox)
-            )
-        return redundant
+        local, inbox, *_ = self.cells.rows[cell]
+        return self.cells.is_dead(local, frame) or any(
+            self._are_twins(local, inbox[place], frame) for place in self.cells.receivable(inbox)
+        )
 
     def _are_twins(self, local: int, twin: int, frame: int) -> bool:
         graph, cells = self.cells.graph, self.cells

@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.explore.scope import LinkCall, Scope
+from aforesaid.explore.scope import CLOSE, OPEN, LinkCall, Scope
 
 SCHEDULE_VERSION = 1
 
-DEEDS = (
-    *("broadcast", "send", "open", "close"),
-    *("receive", "lose", "crash", "suspect", "disconnect", "link_down", "expire"),
-)
+_WORDS = {
+    "broadcast": "{process} broadcasts {what}",
+    "send": "{process} sends {what} to {audience}",
+    "receive": "{process} receives {what} from {peer}",
+    "lose": "the network loses {what} from {peer} to {process}",
+    "crash": "{process} crashes",
+    "suspect": "{process} is told that {peer} is down",
+    "disconnect": "the connection {what} between {process} and {peer} is lost",
+    "link_down": "{process} is told that the connection {what} is lost",
+    "expire": "at {process} the timer {what} fires",
+}
+DEEDS = (*_WORDS, OPEN, CLOSE)
 
 
 @dataclass(frozen=True)
@@ -40,28 +48,11 @@ class Step:
     """Whom a message is sent to."""
 
     def __str__(self) -> str:
-        match self.do:
-            case "broadcast":
-                text = f"{self.process} broadcasts {self.what}"
-            case "send":
-                text = f"{self.process} sends {self.what} to {', '.join(self.audience) or 'nobody'}"
-            case "open" | "close":
-                route = (self.what,) if self.what else None
-                text = str(LinkCall(self.process, self.do, self.peer, route))
-            case "receive":
-                text = f"{self.process} receives {self.what} from {self.peer}"
-            case "lose":
-                text = f"the network loses {self.what} from {self.peer} to {self.process}"
-            case "crash":
-                text = f"{self.process} crashes"
-            case "suspect":
-                text = f"{self.process} is told that {self.peer} is down"
-            case "disconnect":
-                text = f"the connection {self.what} between {self.process} and {self.peer} is lost"
-            case "link_down":
-                text = f"{self.process} is told that the connection {self.what} is lost"
-            case _:
-                text = f"at {self.process} the timer {self.what} fires"
+        if self.do in _WORDS:
+            audience = ", ".join(self.audience) or "nobody"
+            text = _WORDS[self.do].format(**{**vars(self), "audience": audience})
+        else:
+            text = str(LinkCall(self.process, self.do, self.peer, (self.what,) if self.what else None))
         if self.keep:
             text += ", and the network keeps a copy"
         if self.choices:

@@ -13,14 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from aforesaid.check import PROPERTIES
 from aforesaid.core import MessageId, Misuse, Process, Speaker
 from aforesaid.core.version import __version__
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    LIVENESS,
-    MAJORITY,
-    NO_CRASH,
-    RELIABLE_LINKS,
-)
+from aforesaid.protocols.algorithm import LIVENESS, Need
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.protocols.needs import Given, demand, lacking
@@ -39,11 +32,11 @@ Script: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
 """By process: whom each of its messages is for, in order, by rank."""
 
 REMEDIES = {
-    RELIABLE_LINKS: "explore it with --perfect-links, or without --drops",
-    FIFO_LINKS: "explore it with --fifo, without --duplicates and --perfect-links",
-    NO_CRASH: "explore it without crashes",
-    DETECTOR: "explore it with detector=True, or without crashes",
-    MAJORITY: "explore it with fewer --crashes, or more --processes",
+    Need.RELIABLE_LINKS: "explore it with --perfect-links, or without --drops",
+    Need.FIFO_LINKS: "explore it with --fifo, without --duplicates and --perfect-links",
+    Need.NO_CRASH: "explore it without crashes",
+    Need.DETECTOR: "explore it with detector=True, or without crashes",
+    Need.MAJORITY: "explore it with fewer --crashes, or more --processes",
 }
 """How a scope gives an algorithm what it needs."""
 
@@ -156,7 +149,7 @@ class Scope:
 
     def fitted(self, needs: tuple[str, ...] = ()) -> "Scope":
         """The scope for what has these needs: whether frames keep their order is no longer open."""
-        return self if self.fifo is not None else replace(self, fifo=self.rewires or FIFO_LINKS in needs)
+        return self if self.fifo is not None else replace(self, fifo=self.rewires or Need.FIFO_LINKS in needs)
 
     def given(self, linked: bool) -> Given:
         """What the scope gives; `linked`: links open and close, and are reliable but for control frames."""
@@ -309,11 +302,11 @@ def _entered(entry: Algorithm, scope: Scope) -> Subject:
     )
 
 
-def _remedies(entry: Algorithm) -> dict[str, str]:
+def _remedies(entry: Algorithm) -> dict[Need, str]:
     """What to set; perfect links are no help to who needs frames in order."""
-    if FIFO_LINKS not in entry.needs:
+    if Need.FIFO_LINKS not in entry.needs:
         return REMEDIES
-    return {**REMEDIES, RELIABLE_LINKS: "explore it without --drops"}
+    return {**REMEDIES, Need.RELIABLE_LINKS: "explore it without --drops"}
 
 
 def _perfectly_linked(build: Build) -> Build:

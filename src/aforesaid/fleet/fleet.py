@@ -171,13 +171,9 @@ def series(rows: Records, bucket: int) -> Series:
     return Series(
         time_s=np.asarray((np.arange(len(rows)) + 0.5) * bucket / 1e9, np.float64),
         inside=rows["inside"] / bucket,
-        expected=rows["expected"] / inside,
-        buffered=rows["buffered"] / inside,
-        links=rows["links"] / inside,
-        arcs=rows["arcs"] / inside,
         control={kind: rows["control"][:, i] / process_seconds for i, kind in enumerate(COUNTED)},
-        deliveries=rows["deliveries"] / process_seconds,
-        receipts=rows["receipts"] / process_seconds,
+        **{name: rows[name] / inside for name in ("expected", "buffered", "links", "arcs")},
+        **{name: rows[name] / process_seconds for name in ("deliveries", "receipts")},
     )
 
 

@@ -1,6 +1,5 @@
 """A node's configuration: a TOML file, or a `Config` in a program. Every error is one line naming the key."""
 
-import re
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,13 +9,12 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from aforesaid.core import Misuse, Process
-from aforesaid.protocols.algorithm import FIXED_GROUP
+from aforesaid.core.identity import check_name
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
 from aforesaid.wire import shapes_of
-
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 Seconds = Annotated[float, Meta(gt=0, le=1e6)]
 SecondsOrNever = Annotated[float, Meta(ge=0, le=1e6)]
@@ -58,7 +56,7 @@ class Config(Part, frozen=True):
     """What a node is told before it starts."""
 
     name: Process
-    algorithm: str = "hybrid_multicast_sps"
+    algorithm: str = "hybrid_multicast_in_order"
     transport: Literal["udp", "tcp"] = "udp"
     cluster: str = "aforesaid"
     """Nodes of other clusters are strangers."""
@@ -117,10 +115,7 @@ class Config(Part, frozen=True):
     def validate(self) -> None:
         """What msgspec cannot see: whether the parts go together."""
         for name in (self.name, *self.peers):
-            if not NAME.fullmatch(name):
-                raise Misuse(
-                    f"{name!r}: a name has 1 to 64 letters, digits, _ . -, not beginning with . or -"
-                )
+            check_name(name)
         if self.name in self.peers:
             raise Misuse(f"peers: {self.name} is this node itself")
         entry = self._entry()
@@ -181,9 +176,9 @@ class Config(Part, frozen=True):
         return entry
 
     def _membership(self, entry: Algorithm) -> None:
-        if FIXED_GROUP in entry.needs and self.contact is not None:
+        if Need.FIXED_GROUP in entry.needs and self.contact is not None:
             raise Misuse(f"contact: {entry.name} has a fixed group; name its members in [peers]")
-        if FIXED_GROUP not in entry.needs and self.peers:
+        if Need.FIXED_GROUP not in entry.needs and self.peers:
             raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
 
     def _addresses(self) -> dict[str, Address]:

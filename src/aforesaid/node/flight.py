@@ -5,7 +5,6 @@ Protocols know in different ways when a message is no more their concern (`core.
 soon as it is with the transport. Of any other nothing is known: it says itself when it is busy.
 """
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
@@ -17,36 +16,35 @@ from aforesaid.node.messages import Receipt
 T = TypeVar("T")
 
 
-class Flight(ABC):
-    """What a node has said and others may not have."""
+class Flight:
+    """What a node has said and others may not have; by itself it knows nothing of that."""
 
     tells = False
     """Whether it can be told who has delivered a message."""
 
-    @abstractmethod
     def room(self) -> int:
         """For how many more messages there is room."""
+        return 1
 
-    @abstractmethod
     def said(self, receipt: Receipt) -> None:
         """A message was said just now."""
 
-    def settle(self) -> None:  # noqa: B027  (not everyone keeps accounts)
+    def settle(self) -> None:
         """The protocol has heard something: there may be more room."""
 
     @property
-    @abstractmethod
     def held(self) -> int:
-        """How many own messages are under way."""
+        """How many own messages are under way, as far as accounts are kept."""
+        return 0
 
     def said_at(self, number: int) -> Nanoseconds | None:
         """When an own message that is under way was said; None: not known."""
         return None
 
-    def evicting(self, peer: Process) -> None:  # noqa: B027
+    def evicting(self, peer: Process) -> None:
         """A peer will be evicted in a moment."""
 
-    def close(self, error: Exception) -> None:  # noqa: B027
+    def close(self, error: Exception) -> None:
         """Nothing more will be told."""
 
 
@@ -78,6 +76,7 @@ class WindowFlight(Window[Receipt]):
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
         self.closed: Exception | None = None
+        """Why nothing more will be found out."""
 
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.stable_below:
@@ -156,26 +155,5 @@ class FloodFlight(Flight):
         self._buffered = buffered
         self._queues = queues
 
-    @property
-    def held(self) -> int:
-        return 0
-
     def room(self) -> int:
         return 1 if 2 * self._buffered() < self._queues.link_bytes else 0
-
-    def said(self, receipt: Receipt) -> None:
-        """It is with the links."""
-
-
-class UntoldFlight(Flight):
-    """Nothing is known of what is under way."""
-
-    @property
-    def held(self) -> int:
-        return 0
-
-    def room(self) -> int:
-        return 1
-
-    def said(self, receipt: Receipt) -> None:
-        """It is the protocol's."""

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from aforesaid.core import MessageId, Misuse, Nanoseconds, Process
+
+if TYPE_CHECKING:
+    from aforesaid.node.flight import WindowFlight
 
 
 class Message:
@@ -34,15 +37,6 @@ class Message:
         return f"<Message {self.id} of {len(self.payload)} bytes>"
 
 
-class Watching(Protocol):
-    """Who finds out what became of a message."""
-
-    closed: Exception | None
-    """Why nothing more will be found out."""
-
-    def watch(self, receipt: "Receipt") -> None: ...
-
-
 class Receipt:
     """What became of a message that was said, where the algorithm can tell."""
 
@@ -59,7 +53,7 @@ class Receipt:
         self.size = size
         self.said_ns = said_ns
         """When it was said, by the monotonic clock."""
-        self._flight: Watching | None = None
+        self._flight: WindowFlight | None = None
         """Who keeps it while it is under way; None once all that can be told is told."""
 
     async def delivered(self) -> frozenset[Process]:
@@ -79,7 +73,7 @@ class Receipt:
             await asyncio.shield(self._stable)
         return self.lost
 
-    def begin(self, flight: Watching) -> None:
+    def begin(self, flight: "WindowFlight") -> None:
         """It is under way."""
         self._flight = flight
 
@@ -101,12 +95,14 @@ class Receipt:
                 future.set_exception(error)
                 future.exception()
 
-    def _under_way(self) -> Watching | None:
+    def _under_way(self) -> "WindowFlight | None":
         if self.untold:
-            raise Misuse(f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_sps can")
+            raise Misuse(
+                f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_in_order can"
+            )
         return self._flight
 
-    def _despair(self, flight: Watching) -> None:
+    def _despair(self, flight: "WindowFlight") -> None:
         if flight.closed is not None:
             self.is_hopeless(flight.closed)
 

@@ -20,7 +20,7 @@ from aforesaid.node.operating.control import Control
 from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, silences_of
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership import Rejoining, is_the_whole_group
+from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
 TURN_MESSAGES, TURN_BYTES = 64, 1024
@@ -228,7 +228,9 @@ class Node:
 
     def _refuse(self, audience: tuple[Process, ...]) -> None:
         if not self._addressed:
-            raise Misuse(f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_sps")
+            raise Misuse(
+                f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_in_order"
+            )
         strangers = ", ".join(str(name) for name in audience if name not in self._members)
         raise Misuse(f"{strangers} is not in the group: {', '.join(self.config.group)}")
 

@@ -221,16 +221,19 @@ def _connected(options: SparkOptions, name: str, scratch: Path) -> Iterator[Spar
 @contextmanager
 def _configured(spark: SparkSession, options: SparkOptions) -> Iterator[None]:
     """A session that others started has the settings for the length of a block, as far as it takes them."""
-    for key, value in options.own.items():
-        try:
-            spark.conf.set(key, value)
-        except PySparkException as error:
-            raise Misuse(f"{key} cannot be set once Spark runs: {_reason(error)}") from error
+    before: dict[str, str | None] = {}
     try:
+        for key, value in options.own.items():
+            earlier = spark.conf.get(key, None)
+            try:
+                spark.conf.set(key, value)
+            except PySparkException as error:
+                raise Misuse(f"{key} cannot be set once Spark runs: {_reason(error)}") from error
+            before[key] = earlier
         yield
     finally:
-        for key in options.own:
-            spark.conf.unset(key)
+        for key, earlier in before.items():
+            spark.conf.unset(key) if earlier is None else spark.conf.set(key, earlier)
 
 
 def _settings(options: SparkOptions, scratch: Path) -> dict[str, str]:
@@ -282,7 +285,7 @@ def _packed(archive: Path) -> Path:
     """This package as a file that executors import from."""
     package = Path(aforesaid.__file__).parent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for source in sorted(package.rglob("*.py")):
+        for source in sorted((*package.rglob("*.py"), *package.rglob("*.toml"))):
             packed.write(source, source.relative_to(package.parent))
     return archive
 

@@ -7,6 +7,7 @@ require without knowing the algorithm.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from aforesaid.core import Process, Speaker
@@ -14,13 +15,17 @@ from aforesaid.core.version import __version__
 from aforesaid.protocols.bibliography import Citation
 from aforesaid.protocols.options import Options, settings
 
-RELIABLE_LINKS = "reliable links"
-FIFO_LINKS = "FIFO links"
-FIXED_GROUP = "fixed group"
-NO_CRASH = "no crash"
-DETECTOR = "perfect failure detector"
-MAJORITY = "correct majority"
-NEEDS = (RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH, DETECTOR, MAJORITY)
+
+class Need(StrEnum):
+    """What an algorithm may need of its world."""
+
+    RELIABLE_LINKS = "reliable links"
+    FIFO_LINKS = "FIFO links"
+    FIXED_GROUP = "fixed group"
+    NO_CRASH = "no crash"
+    DETECTOR = "perfect failure detector"
+    MAJORITY = "correct majority"
+
 
 INTEGRITY = ("no_duplicate", "no_creation")
 BEST_EFFORT = ("validity", *INTEGRITY)
@@ -92,13 +97,13 @@ class Algorithm:
     def deployable(self) -> bool:
         """Whether real nodes can run it: it has a wire format, is no mere unicast, and needs of the network
         only what they give: perfect links restore no order, and nobody opens links but the protocol."""
-        alone = self.samples if self.linked else FIFO_LINKS not in self.needs
+        alone = self.samples if self.linked else Need.FIFO_LINKS not in self.needs
         return bool(self.frames) and not self.unicast and alone
 
     @property
     def over_perfect_links(self) -> bool:
         """Whether nodes put perfect links under it: no transport is reliable across reconnection."""
-        return RELIABLE_LINKS in self.needs and not self.linked
+        return Need.RELIABLE_LINKS in self.needs and not self.linked
 
     def build(self, setup: Setup) -> Speaker:
         """The protocol object of one process."""

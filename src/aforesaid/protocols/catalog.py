@@ -7,6 +7,7 @@ from aforesaid.protocols.broadcast import newtop, no_waiting, pak, tree, unorder
 from aforesaid.protocols.delivery import (
     cykas,
     hybrid_basic,
+    hybrid_in_order,
     hybrid_multicast,
     hybrid_multicast_sps,
     hybrid_sps,
@@ -32,6 +33,7 @@ _ENTRIES = (
     hybrid_sps.ENTRY,
     hybrid_multicast.ENTRY,
     hybrid_multicast_sps.ENTRY,
+    *hybrid_in_order.ENTRIES,
     rst.ENTRY,
     ks.ENTRY,
     mf.ENTRY,

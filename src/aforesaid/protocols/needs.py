@@ -8,15 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    FIXED_GROUP,
-    MAJORITY,
-    NO_CRASH,
-    RELIABLE_LINKS,
-    Algorithm,
-)
+from aforesaid.protocols.algorithm import Algorithm, Need
 
 
 @dataclass(frozen=True)
@@ -36,15 +28,15 @@ class Given:
     """Whether crashes, and nothing but crashes, are told to whoever is up."""
 
 
-def lacking(entry: Algorithm, given: Given) -> dict[str, str]:
+def lacking(entry: Algorithm, given: Given) -> dict[Need, str]:
     """By each need that the world does not meet, a sentence that says so."""
     met = {
-        RELIABLE_LINKS: (not given.losses, "needs reliable links, but this network loses frames"),
-        FIFO_LINKS: (given.fifo, "needs FIFO links"),
-        FIXED_GROUP: (given.fixed, "needs a fixed group, but processes join or leave here"),
-        NO_CRASH: (not given.crashes, "promises nothing once a process crashes, and one may here"),
-        DETECTOR: (given.detector, "needs a perfect failure detector, and this one is not"),
-        MAJORITY: (
+        Need.RELIABLE_LINKS: (not given.losses, "needs reliable links, but this network loses frames"),
+        Need.FIFO_LINKS: (given.fifo, "needs FIFO links"),
+        Need.FIXED_GROUP: (given.fixed, "needs a fixed group, but processes join or leave here"),
+        Need.NO_CRASH: (not given.crashes, "promises nothing once a process crashes, and one may here"),
+        Need.DETECTOR: (given.detector, "needs a perfect failure detector, and this one is not"),
+        Need.MAJORITY: (
             2 * given.crashes < given.processes,
             f"needs a correct majority, but {given.crashes} of {given.processes} may crash here",
         ),
@@ -56,7 +48,7 @@ def lacking(entry: Algorithm, given: Given) -> dict[str, str]:
     }
 
 
-def demand(entry: Algorithm, given: Given, remedies: Mapping[str, str]) -> None:
+def demand(entry: Algorithm, given: Given, remedies: Mapping[Need, str]) -> None:
     """Refuse a world that does not meet the needs; a remedy says how the host is told to meet one."""
     for need, sentence in lacking(entry, given).items():
         remedy = remedies.get(need)

@@ -45,6 +45,14 @@ def nanoseconds(milliseconds: float) -> Nanoseconds:
     return round(milliseconds * MILLISECOND)
 
 
+def keywords(options: Options, **durations: str) -> dict[str, Any]:
+    """The settings as a constructor takes them: these durations in nanoseconds, by the names given."""
+    found = msgspec.structs.asdict(options)
+    for option, name in durations.items():
+        found[name] = nanoseconds(found.pop(option))
+    return found
+
+
 def settings(kind: type[AnyOptions], given: Mapping[str, Any], algorithm: str) -> AnyOptions:
     """The settings that were given, checked; every error is one line that names the option."""
     known = kind.__struct_fields__

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import NEEDS, Algorithm
+from aforesaid.protocols.algorithm import Algorithm, Need
 
 GROUP = "aforesaid.algorithms"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -128,8 +128,8 @@ def _judge(reference: str, entry: Algorithm) -> None:
         raise Misuse(f"{reference}: an installed package offers {entry.name} by this name")
     if not entry.version:
         raise Misuse(f'{reference}: {entry.name} has no version; write version="0.1" into its entry')
-    if unknown := set(entry.needs) - set(NEEDS):
-        raise Misuse(f"{reference}: nothing can need {min(unknown)!r}; there are: {', '.join(NEEDS)}")
+    if unknown := set(entry.needs) - set(Need):
+        raise Misuse(f"{reference}: nothing can need {min(unknown)!r}; there are: {', '.join(Need)}")
 
 
 def _module_of_file(reference: str, where: str) -> ModuleType:

@@ -1,7 +1,10 @@
-"""The page's HTML and its looks: sections, tables, figures; light and dark, readable without colour."""
+"""The page's HTML: sections, tables, figures. Its looks, light and dark and without colour: page.css."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
+
+STYLE = files(__package__).joinpath("page.css").read_text()
 
 ROWS_MAX = 40
 """Rows of a table on the page; the Parquet and CSV files have them all."""
@@ -67,43 +70,3 @@ def badge(value: str) -> Html:
 
 def _number(is_number: bool) -> str:
     return ' class="number"' if is_number else ""
-
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2128; --paper: #ffffff; --faint: #d8dee4; --soft: #57606a;
-  --wash: #f6f8fa; --kept: #116329; --violated: #b3141f; --unknown: #7d4e00;
-  --line1: #0b5cad; --line2: #b8360b; --line3: #11703a; --line4: #8a3fc7; --line5: #8a6100; --line6: #b3246f;
-  --line7: #007a80; --line8: #57606a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #12161c; --faint: #343b44;
-  --soft: #9aa5b1;
-  --wash: #1a2029; --kept: #56d364; --violated: #ff8a80; --unknown: #e3b341;
-  --line1: #6cb6ff; --line2: #ff9a63; --line3: #5fd48a; --line4: #cfa3ff; --line5: #e3b341; --line6: #ff8fc6;
-  --line7: #4fd1d9; --line8: #aab4bf; } }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
-main { max-width: 54rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
-.kind { margin: 0; color: var(--soft); font-size: .85rem; letter-spacing: .06em; text-transform: uppercase; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: .3rem 0 0; padding-left: .9rem; border-left: .3rem solid; }
-h1.kept { border-color: var(--kept); } h1.violated { border-color: var(--violated); }
-h1.unknown { border-color: var(--unknown); }
-h2 { font-size: 1.1rem; margin: 2.4rem 0 .6rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: 0; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-.note, figcaption, caption, footer { color: var(--soft); font-size: .9rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; min-width: 60%; }
-caption { text-align: left; padding-bottom: .3rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .9rem .25rem 0;
-  border-bottom: 1px solid var(--faint); }
-th { font-weight: 600; white-space: nowrap; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.badge { font-weight: 600; white-space: nowrap; } .badge.kept { color: var(--kept); }
-.badge.violated, .badge.failed { color: var(--violated); } .badge.unknown { color: var(--unknown); }
-ol, ul { padding-left: 1.4rem; } li { margin: .35rem 0; }
-code { background: var(--wash); padding: .1rem .3rem; border-radius: .25rem; font-size: .85em;
-  overflow-wrap: anywhere; }
-figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; max-width: 46rem; overflow: visible; }
-summary { cursor: pointer; color: var(--soft); margin: .6rem 0; }
-footer { margin-top: 3rem; border-top: 1px solid var(--faint); }
-@media print { details { display: none; } main { max-width: none; padding: 0; } }
-"""

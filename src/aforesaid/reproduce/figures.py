@@ -256,11 +256,7 @@ def _write_series(path: Path, outcome: Outcome) -> None:
     columns = {
         "time_s": series.time_s,
         "delay_s": delay_at(outcome.plan, series.time_s),
-        "inside": series.inside,
-        "expected": series.expected,
-        "buffered": series.buffered,
-        "links": series.links,
-        "arcs": series.arcs,
+        **{name: getattr(series, name) for name in ("inside", "expected", "buffered", "links", "arcs")},
         **{f"control_{kind}": values for kind, values in series.control.items()},
     }
     with path.open("w", newline="") as file:

@@ -1,11 +1,34 @@
-"""A scenario's errors in the words of its file: which key, and what is allowed there."""
+"""What files describe, and errors in the words of the file: which key, and what is allowed there."""
 
 import re
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
+from aforesaid.core import Misuse
 from aforesaid.sim.parts import Delay, Detector, Fault, Network, Workload
+
+
+class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run, entirely, as a file describes it and its trace keeps it."""
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Validate plain data; every error names the key and what is allowed there."""
+        try:
+            described = msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise Misuse(explain(error, data, cls)) from error
+        described.validate()
+        return described
+
+    def to_json(self) -> str:
+        """The whole of it, defaults included."""
+        return msgspec.json.encode(self).decode()
+
+    def validate(self) -> None:
+        """Check what types cannot."""
+        raise NotImplementedError
 
 
 def explain(error: msgspec.ValidationError, data: Any, whole: type[msgspec.Struct]) -> str:

@@ -4,22 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from aforesaid.core import Nanoseconds, Process
+from aforesaid.sim import parts
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.flight import lose_on_crash
-from aforesaid.sim.parts import (
-    Churn,
-    Crash,
-    Fault,
-    Flap,
-    Join,
-    Leave,
-    Moment,
-    Partition,
-    Pause,
-    Rewire,
-    Suspect,
-    nanoseconds,
-)
+from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.rewiring import Rewiring
 from aforesaid.sim.scenario import Scenario
 from aforesaid.sim.turns import last_moment, poisson, repeat
@@ -56,36 +44,36 @@ class Faults:
         if count in self._after.get(seat.name, ()):
             self._crash(seat.name)
 
-    def _plan(self, fault: Fault) -> None:
+    def _plan(self, fault: parts.Fault) -> None:
         simulation = self._simulation
         match fault:
-            case Crash(after_deliveries=int(count), process=process):
+            case parts.Crash(after_deliveries=int(count), process=process):
                 self._after.setdefault(self._victim(process), []).append(count)
-            case Crash(at_ms=at_ms, share=float(share)) if at_ms is not None:
+            case parts.Crash(at_ms=at_ms, share=float(share)) if at_ms is not None:
                 simulation.at(self._moment(at_ms), lambda: self._crash_share(share))
-            case Crash(at_ms=at_ms, process=process) if at_ms is not None:
+            case parts.Crash(at_ms=at_ms, process=process) if at_ms is not None:
                 simulation.at(self._moment(at_ms), lambda: self._crash(process))
-            case Pause(at_ms=at_ms, for_ms=for_ms, process=process):
+            case parts.Pause(at_ms=at_ms, for_ms=for_ms, process=process):
                 simulation.at(self._moment(at_ms), lambda: self._pause(process, nanoseconds(for_ms)))
-            case Partition(from_ms=from_ms, until_ms=until_ms):
+            case parts.Partition(from_ms=from_ms, until_ms=until_ms):
                 simulation.at(nanoseconds(from_ms), lambda: self._part(fault))
                 simulation.at(nanoseconds(until_ms), lambda: simulation.network.mend(fault, simulation.now))
-            case Join(at_ms=at_ms, count=count, every_ms=every_ms, contact=contact):
+            case parts.Join(at_ms=at_ms, count=count, every_ms=every_ms, contact=contact):
                 first = self._moment(at_ms)
                 for number in range(count):
                     simulation.at(first + number * nanoseconds(every_ms), lambda: self._join(contact))
-            case Leave(at_ms=at_ms, process=process):
+            case parts.Leave(at_ms=at_ms, process=process):
                 simulation.at(self._moment(at_ms), lambda: self._leave(process))
-            case Suspect(at_ms=at_ms, process=process, suspected=suspected):
+            case parts.Suspect(at_ms=at_ms, process=process, suspected=suspected):
                 simulation.at(self._moment(at_ms), lambda: self._suspect(process, suspected))
-            case Churn(from_ms=from_ms):
+            case parts.Churn(from_ms=from_ms):
                 simulation.at(nanoseconds(from_ms), lambda: self._churn(fault))
-            case Rewire(from_ms=from_ms):
+            case parts.Rewire(from_ms=from_ms):
                 simulation.at(nanoseconds(from_ms), lambda: self._rewire(fault))
-            case Flap(at_ms=at_ms, process=process):
+            case parts.Flap(at_ms=at_ms, process=process):
                 simulation.at(self._moment(at_ms), lambda: self._flap(process))
 
-    def _moment(self, moment: Moment) -> Nanoseconds:
+    def _moment(self, moment: parts.Moment) -> Nanoseconds:
         if isinstance(moment, list):
             return self._chance.between(nanoseconds(moment[0]), nanoseconds(moment[1]))
         return nanoseconds(moment)
@@ -119,7 +107,7 @@ class Faults:
             seat.paused = True
             self._simulation.at(self._simulation.now + duration, lambda: self._simulation.resume(seat))
 
-    def _part(self, partition: Partition) -> None:
+    def _part(self, partition: parts.Partition) -> None:
         if self._simulation.now < self._simulation.until:
             self._simulation.counters.fired("partition")
             self._simulation.network.part(partition)
@@ -155,7 +143,7 @@ class Faults:
             name = other.name
             self._simulation.call(seat, lambda seat: seat.machine.peer_down(name, self._simulation.now, seat))
 
-    def _churn(self, churn: Churn) -> None:
+    def _churn(self, churn: parts.Churn) -> None:
         def unless_few_are_left(action: Callable[[Process], None]) -> Callable[[], None]:
             return lambda: action("any") if len(self._simulation.members()) > churn.least else None
 
@@ -168,7 +156,7 @@ class Faults:
             if per_second:
                 repeat(self._simulation, poisson(per_second, self._chance), action, until)
 
-    def _rewire(self, rewire: Rewire) -> None:
+    def _rewire(self, rewire: parts.Rewire) -> None:
         wait, until = poisson(rewire.per_second, self._chance), last_moment(self._simulation, rewire.until_ms)
         repeat(self._simulation, wait, lambda: self._rewiring.change(rewire), until)
 

@@ -4,13 +4,12 @@ It runs on the fleet (`aforesaid.fleet`), which is compiled; this description of
 are read and validated without.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from aforesaid.core import Misuse
-from aforesaid.sim.explain import explain
+from aforesaid.sim.explain import Described
 
 if TYPE_CHECKING:
     from aforesaid.fleet.plan import Plan
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 Minutes = Annotated[float, Meta(ge=0, le=100_000)]
 
 
-class Paper(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine", tag="fleet"):
+class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """One run on the fleet, entirely."""
 
     processes: Annotated[int, Meta(ge=2, le=1_000_000)]
@@ -44,20 +43,6 @@ class Paper(Struct, frozen=True, forbid_unknown_fields=True, tag_field="engine",
     @property
     def duration_ms(self) -> float:
         return self.minutes * 60_000
-
-    @staticmethod
-    def of(data: dict[str, Any]) -> "Paper":
-        """Validate plain data; every error names the key and what is allowed there."""
-        try:
-            paper = msgspec.convert(data, Paper)
-        except msgspec.ValidationError as error:
-            raise Misuse(explain(error, data, Paper)) from error
-        paper.validate()
-        return paper
-
-    def to_json(self) -> str:
-        """The whole experiment, defaults included."""
-        return msgspec.json.encode(self).decode()
 
     def validate(self) -> None:
         """Check what types cannot."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from aforesaid.core import MILLISECOND, Nanoseconds
+from aforesaid.protocols.options import nanoseconds as nanoseconds
 
 Milliseconds = Annotated[float, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0, lt=1)]
@@ -246,8 +246,3 @@ class Detector(Value, frozen=True):
     """The failure detector: every survivor hears of a crash. Perfect, unless a `suspect` fault errs."""
 
     delay_ms: Milliseconds = 100
-
-
-def nanoseconds(milliseconds: float) -> Nanoseconds:
-    """Whole nanoseconds; the simulator knows nothing finer."""
-    return round(milliseconds * MILLISECOND)

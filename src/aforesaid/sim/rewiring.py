@@ -62,8 +62,9 @@ class Rewiring:
             return
         strangers = [name for name in strangers if name != seat.name and name not in neighbours]
         if strangers:
-            self._simulation.counters.fired("open")
-            self._open_link(seat, self._chance.pick(strangers), route)
+            peer, simulation = self._chance.pick(strangers), self._simulation
+            simulation.counters.fired("open")
+            simulation.call(seat, lambda seat: seat.links.open(peer, route, simulation.now, seat))
 
     def _close(self, seat: "Seat") -> None:
         neighbours = self._neighbours(seat)
@@ -82,10 +83,6 @@ class Rewiring:
         self._close_link(seat, peer)
         wait = self._chance.between(0, nanoseconds(within_ms))
         self._call_later(wait, seat, lambda seat: seat.links.open(peer, route, self._simulation.now, seat))
-
-    def _open_link(self, seat: "Seat", peer: Process, route: tuple[Process, ...] | None) -> None:
-        simulation = self._simulation
-        simulation.call(seat, lambda seat: seat.links.open(peer, route, simulation.now, seat))
 
     def _close_link(self, seat: "Seat", peer: Process) -> None:
         simulation = self._simulation

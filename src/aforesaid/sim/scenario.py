@@ -10,54 +10,32 @@ import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import msgspec
 from msgspec import Meta, field
 
 from aforesaid.core import Misuse
-from aforesaid.protocols.algorithm import FIFO_LINKS, RELIABLE_LINKS
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.needs import Given, demand
 from aforesaid.protocols.outside import absolute
-from aforesaid.sim.explain import explain
-from aforesaid.sim.parts import (
-    Churn,
-    Count,
-    Crash,
-    Delay,
-    Detector,
-    Fault,
-    Flap,
-    HotSpot,
-    Join,
-    Leave,
-    Milliseconds,
-    Moment,
-    Network,
-    Partition,
-    Pause,
-    PerLink,
-    Pipeline,
-    Rate,
-    Rewire,
-    Schedule,
-    Suspect,
-    Uniform,
-    Value,
-    Workload,
-)
+from aforesaid.sim import parts
+from aforesaid.sim.explain import Described
+from aforesaid.sim.parts import Count, Milliseconds
+
+if TYPE_CHECKING:
+    from aforesaid.storage import Place
 
 _Described = TypeVar("_Described")
 
 REMEDIES = {
-    RELIABLE_LINKS: "set network.retransmit = true, or no loss",
-    FIFO_LINKS: "set network.fifo = true, without duplication or retransmit",
+    Need.RELIABLE_LINKS: "set network.retransmit = true, or no loss",
+    Need.FIFO_LINKS: "set network.fifo = true, without duplication or retransmit",
 }
 """How a scenario gives an algorithm what it needs."""
 
 
-class Scenario(Value, frozen=True):
+class Scenario(Described, frozen=True):
     """One run, entirely."""
 
     algorithm: str
@@ -72,10 +50,10 @@ class Scenario(Value, frozen=True):
     """Measure buffers and traffic this often; 0: never."""
     options: dict[str, Any] = field(default_factory=dict)
     """The algorithm's own settings."""
-    network: Network = field(default_factory=Network)
-    detector: Detector = field(default_factory=Detector)
-    workload: list[Workload] = field(default_factory=lambda: [Rate(per_second=5.0)])
-    fault: list[Fault] = field(default_factory=list)
+    network: parts.Network = field(default_factory=parts.Network)
+    detector: parts.Detector = field(default_factory=parts.Detector)
+    workload: list[parts.Workload] = field(default_factory=lambda: [parts.Rate(per_second=5.0)])
+    fault: list[parts.Fault] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -96,20 +74,6 @@ class Scenario(Value, frozen=True):
     def from_file(path: Path) -> "Scenario":
         """Read and validate a scenario file; every error is one line that names the file and the key."""
         return read_file(path, "scenario", Scenario.of)
-
-    @staticmethod
-    def of(data: dict[str, Any]) -> "Scenario":
-        """Validate plain data; every error names the key and what is allowed there."""
-        try:
-            scenario = msgspec.convert(data, Scenario)
-        except msgspec.ValidationError as error:
-            raise Misuse(explain(error, data, Scenario)) from error
-        scenario.validate()
-        return scenario
-
-    def to_json(self) -> str:
-        """The whole scenario, defaults included."""
-        return msgspec.json.encode(self).decode()
 
     def validate(self) -> None:
         """Check what types cannot: names, orders of times, and the algorithm's needs."""
@@ -139,7 +103,7 @@ class Scenario(Value, frozen=True):
             fan_out = getattr(workload, "fan_out", 1)
             if entry.unicast and fan_out > 1:
                 raise Misuse(f"{entry.name} sends to one process at a time, but fan_out is {fan_out}")
-        rewired = [fault for fault in self.fault if isinstance(fault, Rewire | Flap)]
+        rewired = [fault for fault in self.fault if isinstance(fault, parts.Rewire | parts.Flap)]
         if rewired and not entry.linked:
             kind = rewired[0].__struct_config__.tag
             linked = ", ".join(other.name for other in CATALOG.values() if other.linked)
@@ -150,12 +114,12 @@ class Scenario(Value, frozen=True):
     @property
     def _suspects(self) -> bool:
         """Whether the detector errs."""
-        return any(isinstance(fault, Suspect) for fault in self.fault)
+        return any(isinstance(fault, parts.Suspect) for fault in self.fault)
 
     def _given(self) -> Given:
         network = self.network
         loses = network.loss > 0 or any(
-            isinstance(fault, Partition) and fault.frames == "lost" for fault in self.fault
+            isinstance(fault, parts.Partition) and fault.frames == "lost" for fault in self.fault
         )
         return Given(
             processes=self.processes,
@@ -167,37 +131,38 @@ class Scenario(Value, frozen=True):
         )
 
 
-def _crashes(fault: Fault, processes: int) -> int:
+def _crashes(fault: parts.Fault, processes: int) -> int:
     """How many processes a fault may crash."""
-    if isinstance(fault, Crash):
+    if isinstance(fault, parts.Crash):
         return 1 if fault.share is None else round(fault.share * processes)
-    return processes if isinstance(fault, Churn) and fault.crashes_per_second else 0
+    return processes if isinstance(fault, parts.Churn) and fault.crashes_per_second else 0
 
 
-def _moves(fault: Fault) -> bool:
+def _moves(fault: parts.Fault) -> bool:
     """True for a fault by which processes join or leave."""
-    if isinstance(fault, Churn):
+    if isinstance(fault, parts.Churn):
         return fault.joins_per_second > 0 or fault.leaves_per_second > 0
-    return isinstance(fault, Join | Leave)
+    return isinstance(fault, parts.Join | parts.Leave)
 
 
-def read_file(path: Path, kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
+def read_file(path: "Place", kind: str, of: Callable[[dict[str, Any]], _Described]) -> _Described:
     """What a file describes; every error is one line that names it. An algorithm's path is relative to it."""
-    data = _beside(path.parent, _read_table(path, kind))
+    parent = path.parent
+    data = _beside(parent if isinstance(parent, Path) else Path(), _read_table(path, kind))
     try:
         return of(data)
     except Misuse as error:
         raise Misuse(f"{path}: {error}") from error
 
 
-def _read_table(path: Path, kind: str) -> dict[str, Any]:
+def _read_table(path: "Place", kind: str) -> dict[str, Any]:
     """The plain data of a file: JSON if its name ends so (as a trace has its scenario), else TOML."""
-    language = "JSON" if path.suffix == ".json" else "TOML"
+    language = "JSON" if path.name.endswith(".json") else "TOML"
     load: Callable[[str], Any] = json.loads if language == "JSON" else tomllib.loads
     try:
         data = load(path.read_bytes().decode())
     except OSError as error:
-        raise Misuse(f"cannot read {kind} {path}: {error.strerror}") from error
+        raise Misuse(f"cannot read {kind} {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise Misuse(f"{path} is not {language}: {error}") from error
     if not isinstance(data, dict):
@@ -217,68 +182,56 @@ def _beside(root: Path, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _named(part: Workload | Fault) -> list[str]:
+def _named(part: parts.Workload | parts.Fault) -> list[str]:
     """The processes a part of a scenario names."""
-    if isinstance(part, Rate):
-        return part.processes
-    if isinstance(part, HotSpot):
-        return part.hot
-    if isinstance(part, Pipeline):
-        return part.stages
-    if isinstance(part, Partition):
-        return [name for group in part.groups for name in group]
-    if isinstance(part, Join):
-        return [part.contact]
-    if isinstance(part, Suspect):
-        return [part.process, part.suspected]
-    if isinstance(part, Crash | Pause | Leave | Flap):
-        return [part.process]
-    return []
+    lists = [getattr(part, key, []) for key in ("processes", "hot", "stages")] + getattr(part, "groups", [])
+    named = [name for listed in lists for name in listed]
+    return named + [getattr(part, key) for key in ("process", "suspected", "contact") if hasattr(part, key)]
 
 
-def _validate_delay(delay: Delay) -> None:
-    if isinstance(delay, Uniform) and delay.max_ms < delay.min_ms:
+def _validate_delay(delay: parts.Delay) -> None:
+    if isinstance(delay, parts.Uniform) and delay.max_ms < delay.min_ms:
         raise Misuse(f"network.delay: max_ms {delay.max_ms:g} is below min_ms {delay.min_ms:g}")
-    if isinstance(delay, PerLink):
+    if isinstance(delay, parts.PerLink):
         _validate_delay(delay.spread)
-    if isinstance(delay, Schedule):
+    if isinstance(delay, parts.Schedule):
         times = [at for at, _ in delay.points]
         if times != sorted(set(times)):
             raise Misuse("network.delay: the times of a schedule's points must increase")
 
 
-def _validate_span(part: Workload | Fault, where: str) -> None:
+def _validate_span(part: parts.Workload | parts.Fault, where: str) -> None:
     """A part that lasts from one time until another."""
     from_ms, until_ms = getattr(part, "from_ms", 0), getattr(part, "until_ms", None)
     if until_ms is not None and until_ms <= from_ms:
         raise Misuse(f"{where}: until_ms {until_ms:g} is not after from_ms {from_ms:g}")
 
 
-def _validate_fault(fault: Fault, where: str) -> None:
-    if isinstance(fault, Partition):
+def _validate_fault(fault: parts.Fault, where: str) -> None:
+    if isinstance(fault, parts.Partition):
         names = [name for group in fault.groups for name in group]
         if len(set(names)) < len(names):
             raise Misuse("fault partition: a process stands in two groups")
-    if isinstance(fault, Crash) and (fault.at_ms is None) == (fault.after_deliveries is None):
+    if isinstance(fault, parts.Crash) and (fault.at_ms is None) == (fault.after_deliveries is None):
         raise Misuse("fault crash: give either at_ms or after_deliveries")
     if (
-        isinstance(fault, Crash)
+        isinstance(fault, parts.Crash)
         and fault.share is not None
         and (fault.at_ms is None or fault.process != "any")
     ):
         raise Misuse("fault crash: share goes with at_ms, and the seed chooses the processes")
-    if isinstance(fault, Churn) and not (_moves(fault) or fault.crashes_per_second):
+    if isinstance(fault, parts.Churn) and not (_moves(fault) or fault.crashes_per_second):
         raise Misuse(
             "fault churn: give a rate: joins_per_second, leaves_per_second or crashes_per_second, above 0"
         )
-    if isinstance(fault, Rewire) and not fault.open + fault.close + fault.reopen + fault.flap:
+    if isinstance(fault, parts.Rewire) and not fault.open + fault.close + fault.reopen + fault.flap:
         raise Misuse("fault rewire: one of open, close, reopen and flap must be above 0")
     at_ms = getattr(fault, "at_ms", None)
     if at_ms is not None:
         _validate_moment(at_ms, where)
 
 
-def _validate_moment(at_ms: Moment, where: str) -> None:
+def _validate_moment(at_ms: parts.Moment, where: str) -> None:
     times = at_ms if isinstance(at_ms, list) else [at_ms, at_ms]
     if len(times) != 2 or not 0 <= times[0] <= times[1]:
         raise Misuse(f"{where}: at_ms must be a time from 0 on, or [earliest, latest]; it is {at_ms}")

@@ -107,6 +107,7 @@ class Simulation:
         self._build = build or self.algorithm.build
         self.now: Nanoseconds = 0
         self.until = nanoseconds(scenario.duration_ms)
+        """The end of the fault phase: nothing new begins from then on, only replies may still be said."""
         self.agenda: list[tuple[Nanoseconds, int, Callable[..., None], Any, Any, Any]] = []
         self.order = 0
         self.events = 0

@@ -1,25 +1,18 @@
 """Doing something again and again, as long as the fault phase lasts: workloads and faults take turns so."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from aforesaid.core import SECOND, Nanoseconds
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.parts import nanoseconds
 
-
-class Clock(Protocol):
-    """The simulation, to whoever takes turns in it."""
-
-    now: Nanoseconds
-    until: Nanoseconds
-    """The end of the fault phase: nothing new begins from then on."""
-
-    def at(self, time: Nanoseconds, action: Callable[[], None]) -> None: ...
+if TYPE_CHECKING:
+    from aforesaid.sim.simulation import Simulation
 
 
 def repeat(
-    clock: Clock, wait: Callable[[], Nanoseconds], action: Callable[[], None], until: Nanoseconds
+    clock: "Simulation", wait: Callable[[], Nanoseconds], action: Callable[[], None], until: Nanoseconds
 ) -> None:
     """Do the action again and again, waiting before each time."""
 
@@ -38,6 +31,6 @@ def poisson(per_second: float, chance: Chance) -> Callable[[], Nanoseconds]:
     return lambda: chance.exponential(mean)
 
 
-def last_moment(clock: Clock, until_ms: float | None) -> Nanoseconds:
+def last_moment(clock: "Simulation", until_ms: float | None) -> Nanoseconds:
     """When a part of a scenario ends that may say so itself: with the fault phase at the latest."""
     return clock.until if until_ms is None else min(clock.until, nanoseconds(until_ms))

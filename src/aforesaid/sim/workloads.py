@@ -7,28 +7,16 @@ next turn with `at`; it never touches a protocol.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aforesaid.core import SECOND, Nanoseconds, Process
 from aforesaid.sim import parts as model
 from aforesaid.sim.chance import Chance
 from aforesaid.sim.parts import nanoseconds
-from aforesaid.sim.turns import Clock, last_moment, poisson, repeat
+from aforesaid.sim.turns import last_moment, poisson, repeat
 
-
-class Stage(Clock, Protocol):
-    """What a workload may do in the simulation. After the fault phase, only replies may still be said."""
-
-    @property
-    def addressed(self) -> bool:
-        """Whether messages name their audience."""
-
-    def say(self, process: Process, payload: Any, targets: tuple[Process, ...] = ()) -> None:
-        """Speak to the targets, or to all where messages are not addressed, if the process is up."""
-
-    def members(self) -> list[Process]:
-        """The processes now in the group."""
-
+if TYPE_CHECKING:
+    from aforesaid.sim.simulation import Simulation
 
 Spec = TypeVar("Spec")
 
@@ -39,7 +27,7 @@ class Workload(ABC, Generic[Spec]):
     hears = False
     """True for workloads that answer what is delivered."""
 
-    def __init__(self, spec: Spec, number: int, stage: Stage, chance: Chance) -> None:
+    def __init__(self, spec: Spec, number: int, stage: "Simulation", chance: Chance) -> None:
         self.spec = spec
         self.number = number
         self.stage = stage
@@ -199,6 +187,6 @@ _KINDS: dict[type, type[Workload[Any]]] = {
 }
 
 
-def workload(spec: model.Workload, number: int, stage: Stage, chance: Chance) -> Workload[Any]:
+def workload(spec: model.Workload, number: int, stage: "Simulation", chance: Chance) -> Workload[Any]:
     """The workload a scenario's table describes."""
     return _KINDS[type(spec)](spec, number, stage, chance)

@@ -4,7 +4,8 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -70,7 +71,7 @@ class Place(Protocol):
 class Remote:
     """A place in a store. It can be pickled, and then takes the store's credentials along."""
 
-    store: Any
+    store: Any = field(hash=False)
     path: str
     """Within the store, the bucket first; without a slash at its end."""
     root: str
@@ -173,7 +174,7 @@ def _local(written: str) -> str:
 def remove_tree(there: Place) -> None:
     """A directory and all that is in it; nothing if it is not there."""
     if isinstance(there, Remote):
-        if there.is_dir():
+        with suppress(FileNotFoundError):
             there.store.delete_dir(there.path)
     else:
         shutil.rmtree(cast(Path, there), ignore_errors=True)

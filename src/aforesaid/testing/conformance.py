@@ -22,7 +22,7 @@ from aforesaid.check import PROPERTIES, check
 from aforesaid.core import AforesaidError, declaration_of
 from aforesaid.core.frames import UNDECLARED
 from aforesaid.explore import Scope, explore
-from aforesaid.protocols.algorithm import FIXED_GROUP, NEEDS, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import Algorithm, Need, Setup
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.protocols.outside import NAME, lent
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
@@ -107,7 +107,7 @@ class _Kit:
         wrong = [
             *([] if NAME.fullmatch(entry.name) else [f"the name {entry.name!r} is not a-z, 0-9 and _"]),
             *([] if entry.version or entry.name in CATALOG else ["it has no version"]),
-            *(f"nothing can need {need!r}" for need in entry.needs if need not in NEEDS),
+            *(f"nothing can need {need!r}" for need in entry.needs if need not in set(Need)),
             *(f"nothing can promise {name!r}" for name in entry.promises if name not in PROPERTIES),
             *(f"{kind!r} is not declared: write @frame()" for kind in entry.frames if not _is_declared(kind)),
         ]
@@ -219,8 +219,8 @@ class _Kit:
 
     def _codec(self) -> Codec:
         """Of its own frames: those of links below it are not its business."""
-        needs = tuple(need for need in self.entry.needs if need != RELIABLE_LINKS)
-        group = tuple(f"p{rank}" for rank in range(4)) if FIXED_GROUP in needs else ()
+        needs = tuple(need for need in self.entry.needs if need != Need.RELIABLE_LINKS)
+        group = tuple(f"p{rank}" for rank in range(4)) if Need.FIXED_GROUP in needs else ()
         return Codec(shapes_of(replace(self.entry, needs=needs), group))
 
     def _failed(self, text: str, seed: int | None, replay: str) -> NonConforming:

@@ -24,14 +24,7 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.core.fields import SOME_MEMBERS
-from aforesaid.protocols.algorithm import (
-    FIXED_GROUP,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.options import Meta, Options, Positive
 
 
@@ -142,7 +135,7 @@ ENTRY = Algorithm(
     version="0.1",
     title="causal broadcast by direct causes",
     sources=(),
-    needs=(RELIABLE_LINKS, FIXED_GROUP),
+    needs=(Need.RELIABLE_LINKS, Need.FIXED_GROUP),
     promises=(*RELIABLE, *ORDER),
     metadata="one id, and the ids of its direct causes",
     make=NamingCauses,

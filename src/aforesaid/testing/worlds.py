@@ -3,7 +3,7 @@
 from typing import Any
 
 from aforesaid.explore import Scope
-from aforesaid.protocols.algorithm import FIFO_LINKS, NO_CRASH, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import Algorithm, Need
 
 PROCESSES = 4
 CALM = "reordering"
@@ -21,12 +21,12 @@ _BASE: dict[str, Any] = {
 
 def worlds(entry: Algorithm) -> dict[str, dict[str, Any]]:
     """By name, the scenarios without algorithm and seed."""
-    fifo = FIFO_LINKS in entry.needs
+    fifo = Need.FIFO_LINKS in entry.needs
     network = {"delay": _DELAY, "fifo": fifo}
     found: dict[str, dict[str, Any]] = {CALM: {"network": network}}
     if not fifo:
         found["duplication"] = {"network": {**network, "duplication": 0.2}}
-        lossy = {**network, "loss": 0.2, "duplication": 0.1, "retransmit": RELIABLE_LINKS in entry.needs}
+        lossy = {**network, "loss": 0.2, "duplication": 0.1, "retransmit": Need.RELIABLE_LINKS in entry.needs}
         found["loss"] = {"network": lossy}
     found["partition and pause"] = {
         "network": network,
@@ -35,7 +35,7 @@ def worlds(entry: Algorithm) -> dict[str, dict[str, Any]]:
             {"kind": "pause", "at_ms": [30, 200], "for_ms": 60},
         ],
     }
-    if NO_CRASH not in entry.needs:
+    if Need.NO_CRASH not in entry.needs:
         found["crash"] = {"network": network, "fault": [{"kind": "crash", "at_ms": [30, 250]}]}
         found["crash at a delivery"] = {
             "network": network,
@@ -47,8 +47,8 @@ def worlds(entry: Algorithm) -> dict[str, dict[str, Any]]:
 def scopes(entry: Algorithm, timers: int) -> dict[str, Scope]:
     """By name, what is explored: orders, a copy of a frame, a crash."""
     found = {"every order": Scope(3, (2, 1, 0), timer_firings_max=timers)}
-    if FIFO_LINKS not in entry.needs:
+    if Need.FIFO_LINKS not in entry.needs:
         found["a frame twice"] = Scope(3, (1, 1, 0), duplicates_max=1, timer_firings_max=timers)
-    if NO_CRASH not in entry.needs:
+    if Need.NO_CRASH not in entry.needs:
         found["a crash"] = Scope(3, (1, 1, 0), crashes_max=1, timer_firings_max=timers)
     return found

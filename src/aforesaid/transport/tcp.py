@@ -43,11 +43,6 @@ class Stream(asyncio.Protocol):
         return found
 
     @property
-    def remote_host(self) -> str:
-        name = self._transport.get_extra_info("peername")
-        return str(name[0]) if name else "unknown"
-
-    @property
     def buffered(self) -> int:
         """How many written bytes the kernel has not taken yet."""
         size: int = self._transport.get_write_buffer_size()

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from aforesaid.core import Misuse, Process, declaration_of
 from aforesaid.core.fields import NAME, PAYLOAD, AtMost, PerMember, Where, Within, hints_of
-from aforesaid.protocols.algorithm import FIXED_GROUP, Algorithm
+from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.links import perfect
 from aforesaid.wire.codec import Either, Name, Several, Shape
@@ -35,9 +35,9 @@ def shapes_of(name: str | Algorithm, group: Sequence[Process] = ()) -> tuple[Sha
     entry = algorithm(name) if isinstance(name, str) else name
     if not entry.frames:
         raise Misuse(f"no wire format is published for {entry.name!r}: it runs in the simulator only")
-    if FIXED_GROUP in entry.needs and not 0 < len(group) <= GROUP_MAX:
+    if Need.FIXED_GROUP in entry.needs and not 0 < len(group) <= GROUP_MAX:
         raise Misuse(f"a fixed group has 1 to {GROUP_MAX} members, not {len(group)}")
-    reader = _Reader(tuple(group) if FIXED_GROUP in entry.needs else None)
+    reader = _Reader(tuple(group) if Need.FIXED_GROUP in entry.needs else None)
     return tuple(reader.shape(kind) for kind in frames_of(entry))
 
 

@@ -117,22 +117,11 @@ class Brute:
             if m not in self.lost
             for x in self.recorded[m] - truthful[m]
         }
-        suspects: dict[int, set[int]] = {m: set() for m in self.messages}
-        for message, span in spans.items():
-            here = {x for _, x in span}
-            before_span = direct[span[0][1]] if span and span[0][0] == "send" else set()
-            for x in here - before_span - truthful[message]:
-                if not any(x in truthful[y] for y in here):
-                    suspects[message].add(x)
-        missing = {
-            m: {x for x in suspects[m] if not any(x in suspects[y] for _, y in spans[m])}
-            for m in self.messages
-            if m in spans
-        }
         self.cyclic = any(m in self.past[m] for m in self.messages)
-        added = suspects if self.cyclic else missing
+        added = self.suspects(truthful, spans) if self.cyclic else self.immediate()
+        added = {m: added[m] - truthful[m] for m in self.messages}
         self.lies |= {("missing", self.origin[m], m, x) for m in added for x in added[m]}
-        self.corrected = {m: truthful[m] | added.get(m, set()) for m in self.messages}
+        self.corrected = {m: truthful[m] | added[m] for m in self.messages}
         self.corrected_past = closure(self.corrected)
         assert self.cyclic == any(m in self.corrected_past[m] for m in self.messages)
         if not self.cyclic:
@@ -140,6 +129,29 @@ class Brute:
         self.exempt = [
             set(self.base[p]).union(*(self.corrected_past[x] for x in self.base[p])) for p in self.processes
         ]
+
+    def immediate(self) -> dict[int, set[int]]:
+        """The transitive reduction of happens-before: nothing is between a message and these."""
+        return {
+            m: {x for x in self.past[m] if not any(x in self.past[y] for y in self.past[m])}
+            for m in self.messages
+        }
+
+    def suspects(
+        self, truthful: dict[int, set[int]], spans: dict[int, list[tuple[str, int]]]
+    ) -> dict[int, set[int]]:
+        """In a circle there is no reduction: what was learned and does not follow from the record."""
+        suspects: dict[int, set[int]] = {m: set() for m in self.messages}
+        known = closure(truthful)
+        if any(m in known[m] for m in self.messages):
+            known = truthful
+        for message, span in spans.items():
+            before_span = self.direct[span[0][1]] if span and span[0][0] == "send" else set()
+            here = {x for _, x in span} - before_span
+            for x in here - known[message]:
+                if not any(x in truthful[y] for y in here):
+                    suspects[message].add(x)
+        return suspects
 
     def owes(self, process: int, message: int) -> bool:
         return process in self.audience[message] and message not in self.exempt[process]

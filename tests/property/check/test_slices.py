@@ -26,8 +26,8 @@ def test_slices_give_the_report_of_the_whole() -> None:
         sliced, count = judged_in_slices(trace, witnesses_max, Random(seed))
         assert sliced == whole, f"seed {seed}, {done}"
         readings[count] += 1
-    # One reading suffices for most; lies and missing deliveries take more: up to five.
-    assert all(readings[count] > 1 for count in (1, 2, 3, 4, 5)), readings
+    # One reading suffices for most; lies and missing deliveries take more: up to four.
+    assert all(readings[count] > 1 for count in (1, 2, 3, 4)), readings
 
 
 def judged_in_slices(trace: MemoryTrace, witnesses_max: int | None, random: Random) -> tuple[Report, int]:

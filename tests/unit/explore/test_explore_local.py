@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from aforesaid.core import MessageId
+from aforesaid.core import MessageId, freeze
 from aforesaid.explore import Scope, explore
 from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT, LocalGraph
 from aforesaid.explore.performance import Input, Told, identified, perform
-from aforesaid.explore.picture import differing, picture
+from aforesaid.explore.picture import differing
 from aforesaid.explore.scope import Cast
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.structures import Received
@@ -86,10 +86,10 @@ class TestPictures:
     def test_order_counts_where_it_is_said_to(self) -> None:
         one, other = Toy(), Toy()
         one.seen, other.seen = {"a": 1, "b": 2}, {"b": 2, "a": 1}
-        assert picture(one, frozenset()) == picture(other, frozenset())
-        assert picture(one, {"Toy.seen"}) != picture(other, {"Toy.seen"})
-        assert picture(one, {"Toy.calls"}) == picture(other, {"Toy.calls"})
-        assert picture(one, frozenset(), in_order=True) != picture(other, frozenset(), in_order=True)
+        assert freeze(one, frozenset()) == freeze(other, frozenset())
+        assert freeze(one, {"Toy.seen"}) != freeze(other, {"Toy.seen"})
+        assert freeze(one, {"Toy.calls"}) == freeze(other, {"Toy.calls"})
+        assert freeze(one, frozenset(), in_order=True) != freeze(other, frozenset(), in_order=True)
         assert list(differing(one, other)) == ["Toy.seen"]
         assert list(differing(Toy(one), Toy(other))) == ["Toy.calls"]
 
@@ -99,11 +99,11 @@ class TestPictures:
             one.add(origin, 1)
         for origin in ("b", "a"):
             other.add(origin, 1)
-        assert picture(one, frozenset(), in_order=True) == picture(other, frozenset(), in_order=True)
+        assert freeze(one, frozenset(), in_order=True) == freeze(other, frozenset(), in_order=True)
 
     def test_everything_else_counts(self) -> None:
         pictures = {
-            picture(value, frozenset())
+            freeze(value, frozenset())
             for value in (1, (1,), [1], {1}, {1: 1}, Toy(), Toy(1), "1", b"1", None, Received())
         }
         assert len(pictures) == 11

@@ -9,7 +9,7 @@ from aforesaid.check import check
 from aforesaid.core import Misuse
 from aforesaid.explore import NONE, Progress, Scope, explore, replay
 from aforesaid.explore.scope import subject
-from aforesaid.protocols.algorithm import FIFO_LINKS
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Setup, algorithm
 from support import broken
 
@@ -21,7 +21,7 @@ BY_TIMERS = {"newtop", "pak_nak"}
 def test_nothing_in_the_catalog_is_called_violated_for_want_of_a_flag(name: str) -> None:
     found = explore(name, Scope(processes=2, messages=1))
     assert found.complete
-    assert found.scope.fifo == (FIFO_LINKS in CATALOG[name].needs)
+    assert found.scope.fifo == (Need.FIFO_LINKS in CATALOG[name].needs)
     if name in BY_TIMERS:
         assert (found.verdict, found.covered) == (
             "unknown",

@@ -119,7 +119,11 @@ def test_what_is_no_entry_of_an_outsider_is_one_line(tmp_path: Path) -> None:
         ("clash", ('name="clash"', 'name="waiting"'), "waiting is the name of an algorithm of ours"),
         ("ageless", ('version="0.1"', 'version=""'), "ageless has no version"),
         ("loud", ('name="loud"', 'name="Loud!"'), "the name 'Loud!' has to be a-z, 0-9 and _"),
-        ("needy", ("FIXED_GROUP)", '"patience")'), "nothing can need 'patience'; there are: reliable links"),
+        (
+            "needy",
+            ("Need.FIXED_GROUP)", '"patience")'),
+            "nothing can need 'patience'; there are: reliable links",
+        ),
     ):
         write(tmp_path, name, **{old: new})
         with pytest.raises(Misuse, match=says):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from aforesaid.core import MessageId, frame
-from aforesaid.protocols.algorithm import FIFO_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import Algorithm, Need, Setup
 from aforesaid.protocols.overlay.frames import Lid
 
 
@@ -157,7 +157,7 @@ LINKED = Algorithm(
     name="linked",
     title="flooding over links that come and go",
     sources=(),
-    needs=(FIFO_LINKS,),
+    needs=(Need.FIFO_LINKS,),
     promises=("no_duplicate", "no_creation"),
     metadata="its id",
     make=lambda setup, _: Linked(setup),

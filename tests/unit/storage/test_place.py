@@ -5,16 +5,8 @@ import pickle
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.storage import Place, place, remove_tree, total_size
+from aforesaid.storage import Place, Remote, place, remove_tree, total_size
 from support.s3 import Bucket
-
-
-@pytest.fixture(params=["a directory", "a bucket"])
-def somewhere(request: pytest.FixtureRequest, tmp_path: Place) -> Place:
-    if request.param == "a bucket":
-        bucket: Bucket = request.getfixturevalue("bucket")
-        return bucket.place
-    return tmp_path
 
 
 def test_files_and_directories_are_the_same_everywhere(somewhere: Place) -> None:
@@ -40,8 +32,9 @@ def test_files_and_directories_are_the_same_everywhere(somewhere: Place) -> None
 
 def test_a_place_travels_with_its_credentials(bucket: Bucket) -> None:
     (bucket.place / "file").write_text("text")
-    there: Place = pickle.loads(pickle.dumps(bucket.place / "file"))
+    there: Remote = pickle.loads(pickle.dumps(bucket.place / "file"))
     assert there.read_text() == "text"
+    assert {bucket.place / "file": "found"}[there] == "found"
     assert str(there) == f"{bucket.uri}/file"
 
 

@@ -18,9 +18,10 @@ class Audience(Rule):
 
     def see(self, view: View) -> None:
         if not self.history.all_to_all:
-            strange = view.delivered & self.history.sent & ~view.addressed
+            some = view.concerned
+            strange = view.delivered[some] & self.history.sent[some] & ~view.addressed[some]
             if strange.any():
-                positions = np.sort(view.first[:-1][strange]).tolist()
+                positions = np.sort(view.first[view.those(strange)]).tolist()
                 self.found(len(positions), self._worded(view, positions))
 
     def _worded(self, view: View, positions: list[int]) -> Iterator[Violation]:

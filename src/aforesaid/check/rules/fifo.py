@@ -50,8 +50,7 @@ class Fifo(OrderRule):
         """The same where some messages are not owed: what matters is the last one before that is."""
         origin = self.history.origin
         last = np.empty(0, np.int64)
-        for block in blocks(len(self.history.line)):
-            part = self.history.line[block]
+        for part in self._line(view):
             part = np.concatenate((last, part[view.delivered[part] | owed[part]]))
             first = view.first[part]
             last_owed = np.maximum.accumulate(np.where(owed[part], np.arange(len(part)), -1))
@@ -60,6 +59,14 @@ class Fifo(OrderRule):
             later = np.flatnonzero((before >= 0) & same_origin & (first[before] > first[1:]))
             yield part[later + 1], part[before[later]]
             last = part[last_owed[-1:]] if len(part) and last_owed[-1] >= 0 else last
+
+    def _line(self, view: View) -> Iterator[Indices]:
+        """The line of all messages sent, without those that do not concern the process if that is most."""
+        if isinstance(view.concerned, slice):
+            yield from (self.history.line[block] for block in blocks(len(self.history.line)))
+        else:
+            sent = view.concerned[self.history.sent[view.concerned]]
+            yield sent[np.argsort(self.history.origin[sent], kind="stable")]
 
     def _count(self, view: View, messages: Indices, predecessors: Indices) -> None:
         if len(messages):

@@ -54,17 +54,18 @@ class Tally(Watcher):
 
     def see(self, view: View) -> None:
         history, process = self.history, view.process
+        some = view.concerned
         if history.correct[process]:
-            self.by_correct |= view.delivered
+            self.by_correct[some] |= view.delivered[some]
         elif history.processes.fate[process] == "unknown":
-            self.by_unknown |= view.delivered
+            self.by_unknown[some] |= view.delivered[some]
         else:
-            self.by_others |= view.delivered
+            self.by_others[some] |= view.delivered[some]
         if view.distinct < history.message_count:
             if history.is_owed_for_certain(process):
-                self.lacking += self.missing(view)
+                self.lacking[some] += self.missing(view)
             elif history.is_owed_perhaps(process):
-                self.lacking_perhaps += self.missing(view)
+                self.lacking_perhaps[some] += self.missing(view)
 
     def findings(self) -> Findings:
         return (
@@ -80,9 +81,10 @@ class Tally(Watcher):
             ours |= np.unpackbits(packed, count=len(ours)).view(np.bool_)
 
     def missing(self, view: View) -> Bools:
-        """What the process was owed and did not deliver."""
-        missing = self.can_be_owed & ~view.delivered
-        return missing if view.owed is None else missing & view.owed
+        """Which of the messages concerned the process was owed and did not deliver."""
+        some = view.concerned
+        missing = self.can_be_owed[some] & ~view.delivered[some]
+        return missing if view.owed is None else missing & view.owed[some]
 
 
 class Premise(NamedTuple):
@@ -142,11 +144,12 @@ class Liveness(Rule):
         """Who lacks what."""
         if self.history.is_owed_for_certain(view.process):
             most = self.case.witnesses_max
-            lacking: Indices = np.flatnonzero(self._broken & self.tally.missing(view))
+            lacking = view.those(self._broken[view.concerned] & self.tally.missing(view))
             room = len(lacking) if most is None else most - len(self._missing)
             self._missing.extend((view.process, message) for message in lacking[:room].tolist())
         if self.exemplifies(view.process):
-            new = np.flatnonzero(self._without_example & view.delivered)
+            some = view.concerned
+            new = view.those(self._without_example[some] & view.delivered[some])
             self._without_example[new] = False
             for message in new.tolist():
                 self._example[message] = view.process, int(view.first[message])

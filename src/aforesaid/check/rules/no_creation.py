@@ -24,9 +24,11 @@ class NoCreation(Rule):
             _, places = np.unique(message[outside], return_index=True)
             self._count(view, np.sort(outside[places]).tolist())
         if not self.history.all_sent:
-            unsent = view.delivered & ~self.history.sent
-            self._count(view, np.sort(view.first[:-1][unsent & ~self.history.lost]).tolist())
-            self._doubt(view, np.flatnonzero(unsent & self.history.lost).tolist())
+            some = view.concerned
+            unsent = view.delivered[some] & ~self.history.sent[some]
+            lost = self.history.lost[some]
+            self._count(view, np.sort(view.first[view.those(unsent & ~lost)]).tolist())
+            self._doubt(view, view.those(unsent & lost).tolist())
 
     def _count(self, view: View, positions: list[int]) -> None:
         self.found(len(positions), self._worded(view, positions))

@@ -5,95 +5,140 @@ rule derives them again from the logs and corrects what is wrong; all other rule
 
 For an origin o, let *learned* be what o sent and what it delivered from others, in o's own order (first
 deliveries; that o delivers its own message teaches it nothing). Let S(k) be what o learned from its previous
-send, inclusive, up to its message k, and R(k) the recorded predecessors of k. An edge x in R(k) is *truthful*
-if o had learned x before it sent k. Two things are asked of R:
+send, inclusive, up to its message k, and R(k) the recorded predecessors of k. Happens-before is what the
+learned generate. Two things are asked of R:
 
-(a) every x in R(k) is truthful: else it is a *false* predecessor, and the edge is dropped;
-(b) every x in S(k) is in R(k), or *covered* by another y in S(k): truthfully in R(y), or missing from R(y) by
-    this same rule. Else it is a *missing* predecessor, and the edge is added.
+(a) o had learned every x in R(k) before it sent k: else x is a *false* predecessor, and the edge is dropped;
+(b) every x that is *immediately* before k, with nothing between x and k, is in R(k): else x is a *missing*
+    predecessor, and the edge is added.
 
-That R(k) names more than it need is no lie; nor is it R(k)'s fault if R(y) should have named x and did not.
-Then what is left, R', generates exactly happens-before, if that has no cycle:
+So R may be the transitive reduction of happens-before or name more than that, as a host does that cannot see
+behind messages that went to others. What is left, R', generates exactly happens-before if that has no cycle:
+its edges are happens-before by (a), and among them is its transitive reduction by (b).
 
-- It generates nothing else: an edge of R' says that o had learned x when it sent k, which is happens-before.
-- It generates all of it. Let o have learned x before it sent k. If x is not in S(k), x is in S(j) for an
-  earlier message j of o, and j is in S of the next message of o, and so on up to k: so it is enough to look
-  at x in S(k). If x is in R'(k), done. Else some y in S(k) covers x, so x -> y -> k, with fewer messages
-  between x and y, and between y and k, than between x and k; by induction R' generates both.
-
-Whether there is a cycle is seen from R'': as R', but by (b) without its second way to be covered. Its edges
-are happens-before too. Let it have no cycle: if x in S(k) is not in R''(k), x is in R(y) for a y in S(k), and
-the same holds for y; the chain x, y, ... stays in the finite S(k) and never comes back, so it ends in R''(k).
-So R'' generates happens-before, which then has no cycle either. If R'' has one, it stands, and so do all that
-seem missing: in a circle everyone could point to the next.
-
-Where a process repeats a delivery, which no_duplicate forbids, the repeated message also counts as a y of the
-span in which it was repeated: the tracer takes x out of its frontier then too. The proof stands: that y is in
-an earlier S(j), and j is before k.
+How the missing are found: an x in S(k) is *covered* if it is in R(k), or in R(y) for a y in S(k), or if a
+longer way leads from x to k in R without the false. What is not is a *suspect*, and R'' is R without the
+false and with the suspects. Its edges are happens-before. Let R'' have no cycle: if x in S(k) is covered only
+by a y in S(k), the same is asked of y; the chain x, y, ... stays in the finite S(k) and never comes back, so
+it ends in what has a way to k in R''. And whatever o learned before S(k) is in S(j) for an earlier message j
+of o, from which a way leads to k by the same reasoning. So R'' generates happens-before, which then has no
+cycle either, and the suspects that do not follow from the rest of R'' are the missing. If R'' has a cycle, it
+stands, and so do all suspects: in a circle everyone could point to the next.
 
 Per process that is: the span of each message it learned, by one gather; a test whether the first message that
-names x as predecessor was learned in the same span, which settles nearly all; and a look at the others that
-name x for the few that are left. An honest record is seen to be one in a single pass. After a lie, (b) is
-asked again without the false edges, for R'', and then again with what seems missing as cover, for R'.
+names x as predecessor was learned in the same span, which settles nearly all; a look at R(k), and at the
+others that name x, for the few that are left; and one sweep (`marks`) for those of many processes that are
+left then. An honest record is seen to be one in a single pass. After a lie, (b) is asked again without the
+false edges.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from aforesaid.check.blocks import Indices, blocks
-from aforesaid.check.order import Edges, Order, spread
+from aforesaid.check.marks import implied
+from aforesaid.check.order import Edges, spread
 from aforesaid.check.rules.base import Case, Findings, Rule
-from aforesaid.check.verdict import Violation
+from aforesaid.check.verdict import Verdict, Violation
 from aforesaid.check.view import View
 from aforesaid.trace.model import Bools, Int32s
+
+BATCH = 1 << 18
+"""How many messages that are not seen to be covered are put together for a sweep."""
+_NOT_LEARNED = -1
+
+
+class Uncovered(NamedTuple):
+    """What was learned and not seen to be covered, with the message sent next."""
+
+    learned: Indices
+    sent: Indices
+    position: Int32s
+    """Where the learned was delivered; NEVER where it was sent."""
+
+    @staticmethod
+    def all(parts: "Sequence[Uncovered]") -> "Uncovered":
+        learned, sent, position = zip(_NOTHING, *parts, strict=True)
+        return Uncovered(np.concatenate(learned), np.concatenate(sent), np.concatenate(position))
+
+    def at(self, rows: Bools) -> "Uncovered":
+        return Uncovered(self.learned[rows], self.sent[rows], self.position[rows])
+
+    @property
+    def edges(self) -> Edges:
+        return Edges(self.learned, self.sent)
+
+
+_NOTHING = Uncovered(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 class Recorded(Rule):
     name = "recorded"
 
-    def __init__(self, case: Case, false_edges: Sequence[int] = (), suspects: Edges | None = None) -> None:
-        """`false_edges` and `suspects`, the edges that seem to be missing, are what earlier passes found."""
+    def __init__(self, case: Case, false_edges: Sequence[int] = ()) -> None:
+        """`false_edges` is what an earlier pass found."""
         super().__init__(case)
         self.false_edges = list(false_edges)
-        self._false_known = bool(false_edges) or suspects is not None
+        self._false_known = bool(false_edges)
         self._named = case.order.corrected(false_edges, None, case.room)
-        self._suspects = None
-        if suspects is not None:
-            self._suspects = Order(self.history.message_count, *suspects, room=case.room)
-        self._missing: list[tuple[int, int]] = []
+        self._uncovered: list[Uncovered] = []
+        self._uncovered_count = 0
+        self._suspects: list[Uncovered] = []
 
     def see(self, view: View) -> None:
         own = self.history.own(view.process)
         if len(own):
             if not self._false_known:
                 self._see_false(view, own)
-            self._see_missing(view, own)
+            self._see_uncovered(view, own)
+            if self._uncovered_count > BATCH:
+                self._sweep()
 
     def findings(self) -> Findings:
-        return super().findings(), [] if self._false_known else self.false_edges, self._missing
+        self._sweep()
+        return [] if self._false_known else self.false_edges, self._suspects
 
     def absorb(self, findings: Findings) -> None:
-        found, false_edges, missing = findings
-        super().absorb(found)
+        false_edges, suspects = findings
         self.false_edges.extend(false_edges)
-        self._missing.extend(missing)
+        self._suspects.extend(suspects)
 
-    def see_tables(self) -> None:
-        """What the table of messages and earlier readings say by themselves: once, not in every slice."""
-        if self._false_known:
-            self.found(len(self.false_edges), map(self._worded_false_edge, self.false_edges))
-        self._see_unsent()
+    def verdict(self) -> Verdict:
+        self.found(len(self.false_edges), map(self._worded_false_edge, self.false_edges))
+        self._judge_unsent()
+        missing = self._missing
+        rows = (column.tolist() for column in missing)
+        self.found(len(missing.sent), (self._worded_missing(*row) for row in zip(*rows, strict=True)))
+        return super().verdict()
 
     def missing(self) -> Edges | None:
         """The edges that are missing; None if there are none."""
-        return Edges.of(self._missing) if self._missing else None
+        return self._missing.edges if len(self._missing.sent) else None
 
-    def corrected(self) -> Order:
-        """The order without what is false and with what is missing; the same object if it was true."""
-        return self._named.corrected((), self.missing(), self.case.room)
+    @cached_property
+    def _missing(self) -> Uncovered:
+        """The suspects of all logs that do not follow from the rest."""
+        suspects = Uncovered.all(self._suspects)
+        if len(suspects.sent):
+            proven = self._named.corrected((), suspects.edges, self.case.room)
+            if not proven.cyclic:
+                return suspects.at(~implied(proven, suspects.edges))
+        return suspects
 
-    def _see_unsent(self) -> None:
+    def _sweep(self) -> None:
+        """Keep what does not follow from the record, of what was not seen to be covered."""
+        suspects = Uncovered.all(self._uncovered)
+        self._uncovered.clear()
+        self._uncovered_count = 0
+        if len(suspects.sent) and not self._named.cyclic:
+            suspects = suspects.at(~implied(self._named, suspects.edges))
+        if len(suspects.sent):
+            self._suspects.append(suspects)
+
+    def _judge_unsent(self) -> None:
         """A message that nobody sent came after nothing; if its sending was lost, who knows."""
         if self.history.all_sent:
             return
@@ -123,83 +168,80 @@ class Recorded(Rule):
             earlier = history.number[parent] <= np.repeat(np.arange(block.start, block.stop), lengths)
             learned = np.where(mine, history.sent[parent] & earlier, learned)
             if not learned.all():
-                false = edges[~learned].tolist()
-                self.false_edges.extend(false)
-                self.found(len(false), map(self._worded_false_edge, false))
+                self.false_edges.extend(edges[~learned].tolist())
 
-    def _see_missing(self, view: View, own: Indices) -> None:
-        count, history = len(own), self.history
-        span_at = _spans(history.sent_after[own], len(view.log))
-        # Beyond its log's end is what it never learned: a span that is no message's.
-        span = np.empty(len(view.first), np.int32)
-        for block in blocks(len(span)):
-            np.take(span_at, view.first[block], out=span[block], mode="clip")
-        span[-1] = -1
-        if not history.all_sent:
-            span[:-1][(history.origin == view.process) & ~history.sent] = count + 1
-        left = self._not_named_first(own, span)
-        left = self._not_covered(self._named, view.process, left, span)
-        if self._suspects is not None:
-            left = self._not_covered(self._suspects, view.process, left, span)
-        if len(left) and view.repeats:
-            left = self._not_covered_by_repeats(view, left, span, span_at)
+    def _see_uncovered(self, view: View, own: Indices) -> None:
+        span = self._span
+        learned = [view.once] if view.few else list(blocks(self.history.message_count))
+        span_at = _spans(self.history.sent_after[own], len(view.log))
+        for some in learned:
+            # Beyond its log's end is what it never learned: a span that is no message's.
+            span[some] = np.take(span_at, view.first[some], mode="clip")
+        left = self._not_named_first(view, own, learned)
+        left = self._not_named_here(own, left)
+        left = self._not_covered(view.process, left)
         if len(left):
-            later = own[span[left]].tolist()
-            self._missing.extend(zip(left.tolist(), later, strict=True))
-            self.found(len(left), self._worded_missing(view, later, left.tolist()))
+            self._uncovered.append(Uncovered(left, own[span[left]], view.first[left]))
+            self._uncovered_count += len(left)
+        for some in (*learned, own):
+            span[some] = _NOT_LEARNED
 
-    def _not_named_first(self, own: Indices, span: Int32s) -> Indices:
+    @cached_property
+    def _span(self) -> Int32s:
+        """For each message the number of the span in which it was learned; one longer than the table."""
+        return np.full(self.history.message_count + 1, _NOT_LEARNED, np.int32)
+
+    @cached_property
+    def _named_here(self) -> Bools:
+        return np.zeros(self.history.message_count, np.bool_)
+
+    def _not_named_first(self, view: View, own: Indices, learned: Sequence[Indices | slice]) -> Indices:
         """What was learned, but for what is covered by the first message that names it.
 
         As a predecessor, an own message belongs to the span it begins; as a successor, to the one it ends.
-        `span` is left as it is for predecessors.
+        The spans are left as they are for predecessors.
         """
-        first_child = self._named.first_child
-        span[own] = np.arange(len(own))
-        left = [np.empty(0, np.int64)]
-        for block in blocks(len(first_child)):
-            here = span[block].copy()
-            here[own[slice(*np.searchsorted(own, (block.start, block.stop)))] - block.start] += 1
-            left.append(np.flatnonzero((span[first_child[block]] != here) & (here < len(own))) + block.start)
-        span[own] = np.arange(1, len(own) + 1)
+        count, span, first_child = len(own), self._span, self._named.first_child
+        span[own] = np.arange(count)
+        left = [own[:-1][span[first_child[own[:-1]]] != np.arange(1, count)]]
+        for some in learned:
+            here = span[some]
+            places = np.flatnonzero((span[first_child[some]] != here) & (here < count))
+            messages = places + some.start if isinstance(some, slice) else some[places]
+            # That it delivers its own message teaches it nothing, sent or not.
+            left.append(messages[self.history.origin[messages] != view.process])
+        span[own] = np.arange(1, count + 1)
         return np.concatenate(left)
 
-    def _not_covered(self, order: Order, process: int, messages: Indices, span: Int32s) -> Indices:
-        """Messages without an edge to something learned in their span, or to the message that ends it."""
+    def _not_named_here(self, own: Indices, messages: Indices) -> Indices:
+        """Messages that are not in the record of the one that ends their span."""
+        if len(messages):
+            for block in blocks(len(own)):
+                edges, lengths = self._named.edges_to(own[block])
+                parent = self._named.parent[edges]
+                here = self._span[parent] == np.repeat(np.arange(block.start, block.stop), lengths)
+                self._named_here[parent[here]] = True
+                messages = messages[~self._named_here[messages]]
+                self._named_here[parent[here]] = False
+        return messages
+
+    def _not_covered(self, process: int, messages: Indices) -> Indices:
+        """Messages without an edge to something learned in their span."""
         left = [np.empty(0, np.int64)]
         for block in blocks(len(messages)):
             some = messages[block]
-            left.append(some[~self._covered(order, process, some, span)])
+            left.append(some[~self._covered(process, some)])
         return np.concatenate(left)
 
-    def _covered(self, order: Order, process: int, messages: Indices, span: Int32s) -> Bools:
-        children, starts = order.children
+    def _covered(self, process: int, messages: Indices) -> Bools:
+        children, starts = self._named.children
         lengths = starts[messages + 1] - starts[messages]
         child = children[spread(starts[messages], lengths)]
         which = np.repeat(np.arange(len(messages)), lengths)
         own = self.history.origin[child] == process
-        same = span[child] - own == span[messages][which]
-        if order is self._suspects:
-            # That it seems to be missing here is no excuse for its being missing here.
-            same &= ~own
         covered = np.zeros(len(messages), np.bool_)
-        covered[which[same]] = True
+        covered[which[self._span[child] - own == self._span[messages][which]]] = True
         return covered
-
-    def _not_covered_by_repeats(
-        self, view: View, messages: Indices, span: Int32s, span_at: Int32s
-    ) -> Indices:
-        covered: set[int] = set()
-        again = np.flatnonzero(view.first[view.message] != view.position)
-        for place in again.tolist():
-            message = int(view.message[place])
-            if self.history.origin[message] != view.process:
-                here = span_at[view.position[place]]
-                named = self._named.before(message)
-                if self._suspects is not None:
-                    named = np.concatenate((named, self._suspects.before(message)))
-                covered.update(named[span[named] == here].tolist())
-        return np.array([message for message in messages.tolist() if message not in covered], np.int64)
 
     def _worded_false_edge(self, edge: int) -> Violation:
         message, predecessor = int(self.case.order.child[edge]), int(self.case.order.parent[edge])
@@ -221,28 +263,22 @@ class Recorded(Rule):
             predecessor_index=predecessor,
         )
 
-    def _worded_missing(
-        self, view: View, messages: list[int], predecessors: list[int]
-    ) -> Iterator[Violation]:
-        for message, predecessor in zip(messages, predecessors, strict=True):
-            origin, name = self.history.origin_label(message), self.history.message_label(predecessor)
-            if self.history.origin[predecessor] == view.process:
-                learned = f"{origin} had sent {name}"
-            else:
-                learned = f"{origin} had delivered {name}, at position {view.first[predecessor]},"
-            label = self.history.message_label(message)
-            sentence = (
-                f"{learned} before it sent {label}, but {name} is not recorded as coming before {label}."
-            )
-            yield self.violation(
-                view.process,
-                message,
-                None,
-                sentence,
-                kind="missing",
-                predecessor=name,
-                predecessor_index=predecessor,
-            )
+    def _worded_missing(self, predecessor: int, message: int, position: int) -> Violation:
+        origin, name = self.history.origin_label(message), self.history.message_label(predecessor)
+        if self.history.origin[predecessor] == self.history.origin[message]:
+            learned = f"{origin} had sent {name}"
+        else:
+            learned = f"{origin} had delivered {name}, at position {position},"
+        label = self.history.message_label(message)
+        return self.violation(
+            int(self.history.origin[message]),
+            message,
+            None,
+            f"{learned} before it sent {label}, but {name} is not recorded as coming before {label}.",
+            kind="missing",
+            predecessor=name,
+            predecessor_index=predecessor,
+        )
 
 
 def _spans(sent_after: Int32s, deliveries: int) -> Int32s:

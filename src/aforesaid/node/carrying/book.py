@@ -11,7 +11,7 @@ from itertools import islice
 from aforesaid.core import Message, Misuse, Process, declaration_of
 from aforesaid.core.fields import NAME, marked
 from aforesaid.node.carrying.notes import Entry
-from aforesaid.protocols.membership import Acquaintances
+from aforesaid.protocols.membership.acquaintances import Acquaintances
 from aforesaid.transport import Address
 
 BEST = 32

@@ -2,36 +2,17 @@
 
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.core import Misuse, Process
 from aforesaid.node.config import Config
-from aforesaid.wire.packet import Clear, Header, Opened
+from aforesaid.wire.packet import Clear, Header
 
 if TYPE_CHECKING:
     from aforesaid.security.keys import ClusterKey, Credentials
 
 
-class Seals(Protocol):
-    """How datagrams are sealed and opened."""
-
-    overhead: int
-    greets: bool
-    """Whether a peer's session must be known before anything can be said to it."""
-
-    def seal(self, body: bytes, session: bytes) -> bytes: ...
-
-    def open(self, data: bytes) -> Opened: ...
-
-    def greet(self) -> bytes: ...
-
-    def forget(self, source: Process, session: bytes) -> None: ...
-
-    def rekey(self, config: Config) -> None:
-        """Use the keys of this configuration from here on."""
-
-
-def datagram_seals(config: Config, me: Header) -> Seals:
+def datagram_seals(config: Config, me: Header) -> "Seals":
     """For this start of this node."""
     keys = _cluster_keys(config)
     return Sealed(keys, me) if keys else Plain(me)
@@ -47,23 +28,14 @@ def stream_contexts(config: Config) -> tuple[ssl.SSLContext, ssl.SSLContext] | N
     return server_context(credentials), client_context(credentials)
 
 
-class Plain:
+class Plain(Clear):
     """Datagrams that anyone can read and forge."""
 
     greets = False
-
-    def __init__(self, me: Header) -> None:
-        self._clear = Clear(me)
-        self.overhead = self._clear.overhead
-
-    def seal(self, body: bytes, session: bytes) -> bytes:
-        return self._clear.seal(body)
-
-    def open(self, data: bytes) -> Opened:
-        return self._clear.open(data)
+    """Whether a peer's session must be known before anything can be said to it."""
 
     def greet(self) -> bytes:
-        return self._clear.seal(b"")
+        return self.seal(b"")
 
     def forget(self, source: Process, session: bytes) -> None:
         """Nothing is kept of anyone."""
@@ -92,7 +64,12 @@ class Sealed:
         self._sealer.forget(session)
 
     def rekey(self, config: Config) -> None:
+        """Use the keys of this configuration from here on."""
         self.ring.turn_to(*_cluster_keys(config))
+
+
+Seals: TypeAlias = Plain | Sealed
+"""How datagrams are sealed and opened."""
 
 
 def _cluster_keys(config: Config) -> "list[ClusterKey]":

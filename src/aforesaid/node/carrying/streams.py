@@ -23,7 +23,8 @@ from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership import Member, Word
+from aforesaid.protocols.membership.elders import Word
+from aforesaid.protocols.membership.member import Member
 from aforesaid.transport import Address, Stream
 from aforesaid.wire import Inlet, pack, record
 from aforesaid.wire.packet import Header

@@ -16,16 +16,8 @@ from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership import (
-    CROSSED,
-    OUTSIDE,
-    ROUNDS_MAX,
-    Epochs,
-    Line,
-    Patience,
-    Restarted,
-    Search,
-)
+from aforesaid.protocols.membership.epochs import CROSSED, OUTSIDE, Epochs, Line, Patience, Restarted
+from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
 from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
 from aforesaid.wire.packet import Header
 

@@ -6,6 +6,7 @@ their traces themselves and give Spark one small row: a trace never passes throu
 
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -148,6 +149,8 @@ def execute(
         run, scenario = task
         if not Ledger(root).is_here():
             return None
+        # What a worker that is killed leaves on its own disk goes with its executor.
+        tempfile.tempdir = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
         for reference, module in modules.items():
             arrived(reference, module)
         return run_one(root, run, scenario, judge, simulator)

@@ -44,10 +44,10 @@ def run_one(
     """Run a scenario unless its trace is there, and write its row into the directory's ledger."""
     ledger = Ledger(root)
     if not Path(__file__).exists():
-        # On a cluster, where the package comes in an archive: compiled once for all executors, or for those
-        # of one machine where they share no directory.
-        shared = Path(tempfile.gettempdir(), "aforesaid") if isinstance(root, Remote) else ledger.path
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(shared / "numba"))
+        # On a cluster, where the package comes in an archive: compiled once for all executors, or once by
+        # each where they share no directory.
+        shared = tempfile.gettempdir() if isinstance(root, Remote) else ledger.path
+        os.environ.setdefault("NUMBA_CACHE_DIR", f"{shared}/numba")
     scenario = experiment_of(json.loads(scenario_json))
     path = root / f"run={run}"
     attempts = ledger.begin(run)

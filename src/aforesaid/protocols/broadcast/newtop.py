@@ -49,7 +49,6 @@ rises. Waiting messages are filed by clock, in 0.6 to 0.7 of the time of a heap 
 queue per origin (5, 50 and 500 members).
 """
 
-import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -68,18 +67,9 @@ from aforesaid.core import (
     Timer,
     frame,
 )
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIFO_LINKS,
-    FIXED_GROUP,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import Options
+from aforesaid.protocols.options import Options, keywords
 
 IDLE_MS = 10.0
 NEVER = 1 << 62
@@ -165,10 +155,6 @@ class Newtop:
     ) -> None:
         if me not in group:
             raise Misuse(f"{me} is not in its own group: {', '.join(sorted(group))}")
-        if type(idle_ms) not in (int, float) or not 0 <= idle_ms < math.inf:
-            raise Misuse(f"idle_ms must be a time in milliseconds from 0 on, not {idle_ms!r}")
-        if type(nulls) is not bool:
-            raise Misuse(f"nulls must be true or false, not {nulls!r}")
         self.me = me
         self.incarnation = incarnation
         self.idle = round(idle_ms * MILLISECOND)
@@ -378,17 +364,13 @@ class NewtopOptions(Options, frozen=True):
     ] = True
 
 
-def _make(setup: Setup, options: NewtopOptions) -> Newtop:
-    return Newtop(setup.me, setup.group, setup.incarnation, options.idle_ms, options.nulls)
-
-
 ENTRY = Algorithm(
     name="newtop",
     title="Newtop: Lamport clocks, one order for all",
     sources=(cite("ezhilchelvan1995newtop"), cite("almeida2026hybrid", "section 3.1 and table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, DETECTOR),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.DETECTOR),
     promises=(*RELIABLE, *ORDER, "stability"),
     metadata="one id and two clocks",
-    make=_make,
+    make=lambda setup, options: Newtop(setup.me, setup.group, setup.incarnation, **keywords(options)),
     options=NewtopOptions,
 )

@@ -30,7 +30,7 @@ from aforesaid.core import (
     Process,
     frame,
 )
-from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.layers.layered import OverLayer
 from aforesaid.protocols.layers.stacking import over_each
 
@@ -164,7 +164,7 @@ ENTRIES = (
         "no-waiting causal broadcast",
         "algorithm 1 (corrected)",
         "every earlier message",
-        (FIXED_GROUP,),
+        (Need.FIXED_GROUP,),
         lambda setup, below: NoWaiting(setup.me, below, setup.incarnation),
     ),
     *over_each(
@@ -172,7 +172,7 @@ ENTRIES = (
         "no-waiting, with garbage collection",
         "algorithm 1' (corrected)",
         "every earlier message not yet everywhere",
-        (FIXED_GROUP, DETECTOR),
+        (Need.FIXED_GROUP, Need.DETECTOR),
         lambda setup, below: NoWaitingCollecting(setup.me, setup.group, below, setup.incarnation),
         promises=("stability",),
     ),

@@ -20,17 +20,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
-from aforesaid.protocols.algorithm import (
-    FIFO_LINKS,
-    FIXED_GROUP,
-    NO_CRASH,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.core import Effects, MessageId, Nanoseconds, Payload, Process, frame
+from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive
 
@@ -45,20 +37,18 @@ class Relay(NamedTuple):
     payload: Payload
 
 
-class Tree:
+class Tree(GroupMember):
     """One process of a fixed group, at its place in the tree."""
 
     def __init__(
         self, me: Process, group: Sequence[Process], incarnation: int = 0, fan_out: int = FAN_OUT
     ) -> None:
-        self.me = me
-        self.incarnation = incarnation
+        super().__init__(me, group, incarnation)
         self.neighbours = neighbours(me, group, fan_out)
-        self.sent = 0
 
     def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
-        self.sent += 1
-        message_id = MessageId(self.me, self.incarnation, self.sent)
+        self.said += 1
+        message_id = MessageId(self.me, self.incarnation, self.said)
         if self.neighbours:
             out.send(self.neighbours, Relay(message_id, payload))
         out.deliver(message_id, payload)
@@ -71,25 +61,13 @@ class Tree:
             out.send(others, message)
         out.deliver(message.message_id, message.payload)
 
-    def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
-        raise Misuse(f"tree broadcast has no timers, but {timer!r} expired")
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None: ...
-
-    def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """Nothing can be done: a tree has no second way around."""
-
     def gauges(self) -> Mapping[str, int]:
         return {}
 
 
 def neighbours(me: Process, group: Sequence[Process], fan_out: int) -> tuple[Process, ...]:
     """The parent, if there is one, and then the children of a process in the group's tree."""
-    if type(fan_out) is not int or fan_out < 1:
-        raise Misuse(f"fan_out must be a whole number from 1 on, not {fan_out!r}")
     names = sorted(group)
-    if me not in names:
-        raise Misuse(f"{me} is not in its own group: {', '.join(names)}")
     place = names.index(me)
     parent = names[(place - 1) // fan_out : (place - 1) // fan_out + 1] if place else []
     first_child = fan_out * place + 1
@@ -102,17 +80,13 @@ class TreeOptions(Options, frozen=True):
     fan_out: Annotated[Positive, Meta(description="children of a process in the tree")] = FAN_OUT
 
 
-def _make(setup: Setup, options: TreeOptions) -> Tree:
-    return Tree(setup.me, setup.group, setup.incarnation, options.fan_out)
-
-
 ENTRY = Algorithm(
     name="tree",
     title="FIFO broadcast along a spanning tree",
     sources=(cite("blessing2017tree"), cite("almeida2026hybrid", "section 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id",
-    make=_make,
+    make=lambda setup, options: Tree(setup.me, setup.group, setup.incarnation, options.fan_out),
     options=TreeOptions,
 )

@@ -7,7 +7,7 @@ keeps validity, agreement and integrity, and breaks causal order as soon as the 
 from collections.abc import Callable
 
 from aforesaid.core import Effects, Handed, Joining, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
-from aforesaid.protocols.algorithm import BEST_EFFORT, FIXED_GROUP, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import BEST_EFFORT, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.layers.best_effort import BestEffort
 from aforesaid.protocols.layers.layered import OverLayer
@@ -52,7 +52,7 @@ ENTRIES = (
         name="best_effort",
         title="best-effort broadcast, in no order",
         sources=(cite("guerraoui-slides", "layer beb"),),
-        needs=(RELIABLE_LINKS, FIXED_GROUP),
+        needs=(Need.RELIABLE_LINKS, Need.FIXED_GROUP),
         promises=BEST_EFFORT,
         metadata="one id",
         make=_over(lambda setup: BestEffort(setup.me, setup.group, setup.incarnation)),

@@ -31,7 +31,7 @@ from aforesaid.core import (
     Vector,
     frame,
 )
-from aforesaid.protocols.algorithm import FIXED_GROUP
+from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.layers.layered import OverLayer
 from aforesaid.protocols.layers.stacking import RB, over_each
 
@@ -128,7 +128,7 @@ ENTRIES = over_each(
     "waiting, with vector clocks",
     "algorithm 2 (corrected)",
     "one id and n counters",
-    (FIXED_GROUP,),
+    (Need.FIXED_GROUP,),
     lambda setup, below: Waiting(setup.me, setup.group, below, setup.incarnation),
     body=Stamped,
     published=(RB,),

@@ -37,30 +37,11 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from aforesaid.core import (
-    Busy,
-    Effects,
-    MessageId,
-    Misbehaviour,
-    Misuse,
-    Nanoseconds,
-    Payload,
-    Process,
-    frame,
-)
-from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import (
-    FIFO_LINKS,
-    FIXED_GROUP,
-    NO_CRASH,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.core import Busy, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
+from aforesaid.protocols.addressed import GroupMember, Queued
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import Options, Positive
+from aforesaid.protocols.options import Options, Positive, keywords
 from aforesaid.structures import SlidingArray
 
 
@@ -83,14 +64,6 @@ class YouCanTell(NamedTuple):
     """One of the sender's eager messages is no secret any more."""
 
 
-class Queued(NamedTuple):
-    """A message not sent yet."""
-
-    target: Process
-    message_id: MessageId
-    payload: Payload
-
-
 class Sent(NamedTuple):
     """A message sent, while it or one sent before it is not acknowledged."""
 
@@ -106,8 +79,6 @@ class Cykas(GroupMember):
         self, me: Process, group: Sequence[Process], incarnation: int = 0, *, send_queue_max: int = 1024
     ) -> None:
         super().__init__(me, group, incarnation)
-        if type(send_queue_max) is not int or send_queue_max < 1:
-            raise Misuse(f"send_queue_max must be a whole number from 1 on, not {send_queue_max!r}")
         self.send_queue_max = send_queue_max
         self.mode = 0
         """MODE: the secrets kept. Above zero, nothing leaves the queue."""
@@ -176,18 +147,14 @@ class CykasOptions(Options, frozen=True):
     ] = 1024
 
 
-def _make(setup: Setup, options: CykasOptions) -> Cykas:
-    return Cykas(setup.me, setup.group, setup.incarnation, send_queue_max=options.send_queue_max)
-
-
 ENTRY = Algorithm(
     name="cykas",
     title="Cykas: permission to tell; may starve a busy receiver",
     sources=(cite("tong2024cykas"), cite("almeida2026hybrid", "section 4.3 and table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one flag",
-    make=_make,
+    make=lambda setup, options: Cykas(setup.me, setup.group, setup.incarnation, **keywords(options)),
     options=CykasOptions,
     addressed=True,
     unicast=True,

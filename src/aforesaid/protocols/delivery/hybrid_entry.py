@@ -1,4 +1,4 @@
-"""What the entries of the four hybrid-buffering algorithms share: options, frames, needs and promises."""
+"""What the entries of the hybrid-buffering algorithms share: options, frames, needs and promises."""
 
 from typing import Annotated, Any
 
@@ -6,18 +6,17 @@ from msgspec import Meta
 
 from aforesaid.protocols.algorithm import (
     BEST_EFFORT,
-    DETECTOR,
-    FIXED_GROUP,
     ORDER,
     ORDER_UNLESS_LOST,
     RELIABLE,
     Algorithm,
+    Need,
     Setup,
 )
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit, PermitNews
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
-from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
 
 class HybridOptions(Options, frozen=True):
@@ -38,32 +37,23 @@ class HybridOptions(Options, frozen=True):
 def hybrid_entry(
     name: str, title: str, section: str, kind: type[HybridProcess[Any]], unicast: bool = False
 ) -> Algorithm:
-    """The entry of one of the four."""
+    """The entry of one of them."""
 
     def make(setup: Setup, options: HybridOptions) -> HybridProcess[Any]:
-        return kind(
-            setup.me,
-            setup.incarnation,
-            retransmit=options.retransmit,
-            resend_after=nanoseconds(options.resend_ms),
-            backoff_max=options.backoff_max,
-            burst_max=options.burst_max,
-            buffer_max=options.buffer_max,
-            early_max=options.early_max,
-        )
+        return kind(setup.me, setup.incarnation, **keywords(options, resend_ms="resend_after"))
 
     return Algorithm(
         name=name,
         title=title,
         sources=(cite("almeida2026hybrid", f"{section} (corrected)"),),
-        needs=(FIXED_GROUP, DETECTOR),
+        needs=(Need.FIXED_GROUP, Need.DETECTOR),
         promises=(*RELIABLE, *ORDER),
         # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.
         promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),
         metadata="two numbers and a flag; besides, an ack and at most one permit",
         make=make,
         options=HybridOptions,
-        frames=(Msg, News, Ack, Permit, Notice),
+        frames=(Msg, News, Ack, Permit, Notice, PermitNews),
         addressed=True,
         unicast=unicast,
     )

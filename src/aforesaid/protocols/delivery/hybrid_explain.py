@@ -3,6 +3,7 @@
 An explanation looks through the windows of one process; it is for people and costs as much as it finds.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import MessageId, Misuse, Process, Reason
@@ -33,7 +34,13 @@ def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reaso
     unsent, unacked = process._unsent_to(entry), process._unacked_by(entry)
     reasons: list[Reason] = []
     for peer in unsent:
-        reasons += _missing_permits(process, message_id, entry.dep, peer)
+        reasons += _missing_permits(process, message_id, entry.dep, peer, unsent)
+    if unsent and not reasons:
+        # Its own permits are there, but nothing overtakes.
+        earlier = next(k for k in range(u.first, number) if process._unsent_to(u[k]))
+        reasons += (
+            Reason("behind", message_id, peer, message_id._replace(number=earlier)) for peer in unsent
+        )
     for peer in unacked:
         if peer not in unsent:
             reasons.append(Reason("missing ack", message_id, peer))
@@ -44,11 +51,12 @@ def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reaso
 
 
 def _missing_permits(
-    process: "HybridProcess[Any]", message_id: MessageId, dep: int, peer: Process
+    process: "HybridProcess[Any]", message_id: MessageId, dep: int, peer: Process, unsent: Collection[Process]
 ) -> list[Reason]:
     p = process.p
     keys = [key for index in range(p.first, min(dep, p.next)) if (key := p[index]) is not None]
-    keys = [key for key in keys if not (process.receiver_exempt and key[0] == peer)]
+    alone = process.overtaking or len(unsent) == 1
+    keys = [key for key in keys if not (process.receiver_exempt and alone and key[0] == peer)]
     reasons = [
         Reason("missing permit", message_id, peer, MessageId(sender, 0, number), holder=sender)
         for sender, number in keys[:REASONS_MAX]

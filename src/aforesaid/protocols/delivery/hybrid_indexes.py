@@ -1,4 +1,4 @@
-"""What the two SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
+"""What the SPS-optimal algorithms share: which held messages a permit sets free, in constant work.
 
 Almeida (2026), section 5.6, algorithm 2, procedures sendInterval, updateP2M2 and the event
 PERMIT. A message to j waits only for permits from processes other than j. Four indexes, "first" being the
@@ -16,25 +16,17 @@ loop. No index ever goes back, and each step of a loop moves one: the work is am
 """
 
 from abc import abstractmethod
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Process
-from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
+from aforesaid.protocols.delivery.hybrid_process import E, HybridProcess, Key
 
 
-class Dependent(Protocol):
-    """An entry of `u` that knows which missing permits it was said after."""
-
-    dep: int
-
-
-D = TypeVar("D", bound=Dependent)
-
-
-class Indexed(HybridProcess[D]):
+class Indexed(HybridProcess[E]):
     """The indexes, and what happens to them when a permit is missing or comes."""
 
     receiver_exempt = True
+    overtaking = True
 
     def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
         super().__init__(me, incarnation, **settings)

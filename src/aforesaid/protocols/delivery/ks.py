@@ -44,7 +44,7 @@ from aforesaid.core import (
     frame,
 )
 from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
 
 
@@ -231,7 +231,7 @@ ENTRY = Algorithm(
     name="ks",
     title="KS: the least metadata for the least latency",
     sources=(cite("kshemkalyani1998necessary"), cite("almeida2026hybrid", "section 3.1 and table 1")),
-    needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id, the audience and up to n^2 (sender, number, destinations)",
     make=lambda setup, _: Ks(setup.me, setup.group, setup.incarnation),

@@ -35,7 +35,6 @@ from aforesaid.core import (
     Effects,
     MessageId,
     Misbehaviour,
-    Misuse,
     Nanoseconds,
     Number,
     Payload,
@@ -43,10 +42,10 @@ from aforesaid.core import (
     Timer,
     frame,
 )
-from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.addressed import GroupMember, Queued
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
 
 @frame()
@@ -67,14 +66,6 @@ class Ack(NamedTuple):
 
 class Resend(NamedTuple):
     """The one timer: Data is not acknowledged."""
-
-
-class Queued(NamedTuple):
-    """A message not sent yet."""
-
-    target: Process
-    message_id: MessageId
-    payload: Payload
 
 
 class Sent(NamedTuple):
@@ -98,9 +89,6 @@ class Mf(GroupMember):
         send_queue_max: int = 1024,
     ) -> None:
         super().__init__(me, group, incarnation)
-        _at_least(1, resend_after, "resend_after")
-        _at_least(1, backoff_max, "backoff_max")
-        _at_least(0, send_queue_max, "send_queue_max")
         self.resend_after = resend_after
         self.backoff_max = backoff_max
         self.send_queue_max = send_queue_max
@@ -178,11 +166,6 @@ class Mf(GroupMember):
             out.arm(Resend(), now + self.resend_after)
 
 
-def _at_least(least: int, value: int, name: str) -> None:
-    if type(value) is not int or value < least:
-        raise Misuse(f"{name} must be a whole number from {least} on, not {value!r}")
-
-
 class MfOptions(Options, frozen=True):
     """Settings of MF."""
 
@@ -196,21 +179,14 @@ class MfOptions(Options, frozen=True):
 
 
 def _make(setup: Setup, options: MfOptions) -> Mf:
-    return Mf(
-        setup.me,
-        setup.group,
-        setup.incarnation,
-        resend_after=nanoseconds(options.resend_ms),
-        backoff_max=options.backoff_max,
-        send_queue_max=options.send_queue_max,
-    )
+    return Mf(setup.me, setup.group, setup.incarnation, **keywords(options, resend_ms="resend_after"))
 
 
 ENTRY = Algorithm(
     name="mf",
     title="MF: one unacknowledged message at a time",
     sources=(cite("mattern1995lightweight"), cite("almeida2026hybrid", "section 3.2 and table 1")),
-    needs=(FIXED_GROUP, DETECTOR),
+    needs=(Need.FIXED_GROUP, Need.DETECTOR),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one number",
     make=_make,

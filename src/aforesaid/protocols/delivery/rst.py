@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from aforesaid.core import Count, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
 from aforesaid.protocols.addressed import GroupMember
-from aforesaid.protocols.algorithm import FIXED_GROUP, NO_CRASH, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
 from aforesaid.structures import Received
 
@@ -144,7 +144,7 @@ ENTRY = Algorithm(
     name="rst",
     title="RST: a matrix of counters",
     sources=(cite("raynal1991causal"), cite("almeida2026hybrid", "section 3.1 and table 1")),
-    needs=(RELIABLE_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id, the audience and n^2 counters",
     make=lambda setup, _: Rst(setup.me, setup.group, setup.incarnation),

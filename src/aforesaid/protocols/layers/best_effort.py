@@ -4,39 +4,21 @@ If the sender crashes half-way, some have the message and others never will: no 
 there is, n - 1 frames per message, and the one against which relaying is measured.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
-from aforesaid.protocols.layers.layered import QuietLayer
-from aforesaid.structures import Received
-
-Body = TypeVar("Body")
-
-
-@frame()
-class Once(NamedTuple, Generic[Body]):
-    """A message on its only way."""
-
-    message_id: MessageId
-    body: Body
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.protocols.layers.layered import QuietLayer, Relay
 
 
 class BestEffort(QuietLayer):
     """The layer beb at one process of a fixed group."""
 
-    def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
-        self.me = me
-        self.incarnation = incarnation
-        self.peers = tuple(peer for peer in group if peer != me)
-        self.received = Received()
-        self.sent = 0
-
     def broadcast(self, body: Any, now: Nanoseconds, out: Effects) -> tuple[MessageId, Handed]:
         self.sent += 1
         message_id = MessageId(self.me, self.incarnation, self.sent)
         if self.peers:
-            out.send(self.peers, Once(message_id, body))
+            out.send(self.peers, Relay(message_id, body))
         return message_id, ((message_id, body),)
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> Handed:

@@ -1,14 +1,26 @@
 """What layers of broadcast have in common, so that an algorithm's file holds its algorithm only.
 
 `OverLayer` is a broadcast that stands on a layer: whatever happens goes down first, and what the layer hands
-up arrives here ("upon event rbDeliver"). `QuietLayer` is a layer that needs neither timers nor a detector.
+up arrives here ("upon event rbDeliver"). `QuietLayer` is a layer that needs neither timers nor a detector. A
+layer carries a body in a `Relay`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, Layer, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, Handed, Layer, MessageId, Misuse, Nanoseconds, Process, Timer, frame
+from aforesaid.structures import Received
+
+Body = TypeVar("Body")
+
+
+@frame()
+class Relay(NamedTuple, Generic[Body]):
+    """A message on its way, first hand or relayed."""
+
+    message_id: MessageId
+    body: Body
 
 
 class OverLayer(ABC):
@@ -39,6 +51,13 @@ class OverLayer(ABC):
 
 class QuietLayer:
     """A layer without timers, to which peers that come and go mean nothing unless it says otherwise."""
+
+    def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
+        self.me = me
+        self.incarnation = incarnation
+        self.peers = tuple(peer for peer in group if peer != me)
+        self.received = Received()
+        self.sent = 0
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
         raise Misuse(f"{type(self).__name__} has no timers, but {timer!r} expired")

@@ -14,21 +14,11 @@ Deviations from the printed algorithm:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from aforesaid.core import Effects, Handed, Joining, MessageId, Nanoseconds, Process, frame
-from aforesaid.protocols.layers.layered import QuietLayer
+from aforesaid.protocols.layers.layered import QuietLayer, Relay
 from aforesaid.structures import Received
-
-Body = TypeVar("Body")
-
-
-@frame()
-class Relay(NamedTuple, Generic[Body]):
-    """A message on its way, first hand or relayed."""
-
-    message_id: MessageId
-    body: Body
 
 
 @frame()
@@ -58,11 +48,7 @@ class EagerReliable(QuietLayer, Joining):
     """The layer rb at one process."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
-        self.me = me
-        self.incarnation = incarnation
-        self.peers = tuple(peer for peer in group if peer != me)
-        self.received = Received()
-        self.sent = 0
+        super().__init__(me, group, incarnation)
         self.outside = False
         """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`, what comes in `early`."""
         self.unsaid: list[Relay[Any]] = []

@@ -5,19 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.core import CausalBroadcast, Layer
-from aforesaid.protocols.algorithm import (
-    DETECTOR,
-    FIXED_GROUP,
-    MAJORITY,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    UNIFORM,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, UNIFORM, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.layers import reliable, uniform
+from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.options import Options
@@ -35,8 +25,6 @@ class Below:
     needs: tuple[str, ...]
     promises: tuple[str, ...]
     make: Callable[[Setup], Layer]
-    relay: Any
-    """The frame in which it carries a body."""
 
 
 RB = Below(
@@ -44,30 +32,27 @@ RB = Below(
     "",
     "reliable broadcast",
     "layer rb",
-    (RELIABLE_LINKS,),
+    (Need.RELIABLE_LINKS,),
     RELIABLE,
     lambda setup: EagerReliable(setup.me, setup.group, setup.incarnation),
-    reliable.Relay,
 )
 URB = Below(
     "uniform",
     "_uniform",
     "uniform broadcast (all-ack)",
     "layer urb",
-    (RELIABLE_LINKS, FIXED_GROUP, DETECTOR),
+    (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.DETECTOR),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation),
-    uniform.Relay,
 )
 URB_MAJORITY = Below(
     "majority",
     "_majority",
     "uniform broadcast (majority)",
     "layer urb",
-    (RELIABLE_LINKS, FIXED_GROUP, MAJORITY),
+    (Need.RELIABLE_LINKS, Need.FIXED_GROUP, Need.MAJORITY),
     UNIFORM,
     lambda setup: UniformReliable(setup.me, setup.group, setup.incarnation, majority=True),
-    uniform.Relay,
 )
 LAYERS = (RB, URB, URB_MAJORITY)
 
@@ -97,7 +82,7 @@ def over_each(
             promises=(*below.promises, *ORDER, *promises),
             metadata=metadata,
             make=over(below),
-            frames=(below.relay[body],) if below in published else (),
+            frames=(Relay[body],) if below in published else (),
         )
         for below in LAYERS
     )

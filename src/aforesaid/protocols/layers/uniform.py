@@ -12,21 +12,10 @@ while a message is pending, so memory returns to empty.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process, frame
-from aforesaid.protocols.layers.layered import QuietLayer
-from aforesaid.structures import Received
-
-Body = TypeVar("Body")
-
-
-@frame()
-class Relay(NamedTuple, Generic[Body]):
-    """A message on its way; from its sender it is also an ack."""
-
-    message_id: MessageId
-    body: Body
+from aforesaid.core import Effects, Handed, MessageId, Nanoseconds, Process
+from aforesaid.protocols.layers.layered import QuietLayer, Relay
 
 
 class UniformReliable(QuietLayer):
@@ -35,14 +24,10 @@ class UniformReliable(QuietLayer):
     def __init__(
         self, me: Process, group: Sequence[Process], incarnation: int = 0, majority: bool = False
     ) -> None:
-        self.me = me
-        self.incarnation = incarnation
-        self.peers = tuple(peer for peer in group if peer != me)
+        super().__init__(me, group, incarnation)
         self.correct = {me, *self.peers}
         """Who is not suspected; looked up, never iterated over."""
         self.quorum = (len(self.peers) + 1) // 2 + 1 if majority else None
-        self.received = Received()
-        self.sent = 0
         self.pending: dict[MessageId, Any] = {}
         self.acks: dict[MessageId, set[Process]] = {}
 

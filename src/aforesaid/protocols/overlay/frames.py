@@ -157,3 +157,7 @@ class Sampled(NamedTuple, Generic[Sampling]):
     """A message of the peer sampling, between two neighbours."""
 
     message: Sampling
+
+
+OF_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)
+"""What PRC-broadcast sends on links and for their sake, in the order that gives the tags."""

@@ -26,16 +26,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Timer, frame
-from aforesaid.protocols.algorithm import (
-    FIFO_LINKS,
-    FIXED_GROUP,
-    NO_CRASH,
-    ORDER,
-    RELIABLE,
-    RELIABLE_LINKS,
-    Algorithm,
-    Setup,
-)
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.link_options import DegreeOptions
@@ -108,7 +99,7 @@ ENTRY = Algorithm(
     name="link_memory",
     title="link memory on a static overlay",
     sources=(cite("nedelec2018forget", "section 2.2, algorithm 1"),),
-    needs=(RELIABLE_LINKS, FIFO_LINKS, FIXED_GROUP, NO_CRASH),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS, Need.FIXED_GROUP, Need.NO_CRASH),
     promises=(*RELIABLE, *ORDER),
     metadata="one id",
     make=_make,

@@ -1,11 +1,10 @@
 """The settings that algorithms on overlays have in common."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from msgspec import Meta
 
-from aforesaid.core import Nanoseconds
-from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+from aforesaid.protocols.options import Milliseconds, Options, Positive
 
 
 class DegreeOptions(Options, frozen=True):
@@ -24,22 +23,3 @@ class LinkOptions(DegreeOptions, frozen=True):
     buffer_max: Annotated[Positive, Meta(description="how many messages a link being opened may buffer")] = (
         10_000
     )
-
-
-class LinkSettings(TypedDict):
-    """The same, as the protocols take it."""
-
-    degree: int
-    patience: Nanoseconds
-    tries: int
-    buffer_max: int
-
-
-def link_settings(options: LinkOptions) -> LinkSettings:
-    """What the options say about links, as their protocols take it."""
-    return {
-        "degree": options.degree,
-        "patience": nanoseconds(options.handshake_ms),
-        "tries": options.tries,
-        "buffer_max": options.buffer_max,
-    }

@@ -297,31 +297,3 @@ class Wishes:
 
     def choose(self, label: str, count: int) -> int:
         return self.out.choose(label, count)
-
-
-class Unsampled:
-    """No peer sampling: links come and go as the host says, and no arc holds them."""
-
-    def begin(self, neighbours: Sequence[Process], now: Nanoseconds, links: object) -> None: ...
-
-    def joined(self, contact: Process, now: Nanoseconds, links: object) -> None: ...
-
-    def welcomed(self, newcomer: Process, now: Nanoseconds, links: object) -> None: ...
-
-    def receive(self, source: Process, message: Any, now: Nanoseconds, links: object) -> None: ...
-
-    def expire(self, timer: Timer, now: Nanoseconds, links: object) -> None: ...
-
-    def peer_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
-
-    def arc_down(self, peer: Process, now: Nanoseconds, links: object) -> None: ...
-
-    def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: object) -> None: ...
-
-    def wants(self, peer: Process) -> bool:
-        return False
-
-    def settle(self) -> None: ...
-
-    def gauges(self) -> Mapping[str, int]:
-        return {}

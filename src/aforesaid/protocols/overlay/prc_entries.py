@@ -4,27 +4,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
-from aforesaid.protocols.overlay.frames import (
-    Ack,
-    Agree,
-    Buffer,
-    Close,
-    Control,
-    Copy,
-    Fin,
-    Flood,
-    Join,
-    Keep,
-    Reset,
-    Sampled,
-    Welcome,
-)
-from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
-from aforesaid.protocols.overlay.living import Heir, Living, Spare, Unsampled
+from aforesaid.protocols.overlay.frames import OF_LINKS, Sampled
+from aforesaid.protocols.overlay.link_options import LinkOptions
+from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.protocols.overlay.spray import Introduce, Reply, Request, Spray
 
 
@@ -53,21 +40,19 @@ def _prc(setup: Setup, options: PrcOptions) -> PRC:
         setup.me,
         setup.group,
         setup.incarnation,
+        degree=options.degree,
         both_ways=options.both_ways,
+        patience=nanoseconds(options.handshake_ms),
+        tries=options.tries,
+        buffer_max=options.buffer_max,
         alpha_direct=options.alpha == "direct",
-        **link_settings(options),
     )
-
-
-def _unsampled(setup: Setup, options: PrcOptions) -> Living:
-    return Living(_prc(setup, options), Unsampled())
 
 
 def _sampled(setup: Setup, options: PrcSprayOptions) -> Living:
     return Living(_prc(setup, options), Spray(setup.me, nanoseconds(options.period_ms), setup.incarnation))
 
 
-_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)
 _SAMPLING = (Sampled[Spare], Sampled[Introduce], Sampled[Request], Sampled[Reply], Sampled[Heir])
 
 ENTRIES = (
@@ -75,24 +60,24 @@ ENTRIES = (
         name="prc",
         title="PRC-broadcast: link memory on a changing overlay",
         sources=(cite("nedelec2018forget", "algorithm 2"),),
-        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
-        make=_unsampled,
+        make=lambda setup, options: Living(_prc(setup, options), Sampler()),
         options=PrcOptions,
-        frames=_LINKS,
+        frames=OF_LINKS,
         linked=True,
     ),
     Algorithm(
         name="prc_spray",
         title="PRC-broadcast on the overlay that Spray samples",
         sources=(cite("nedelec2018forget", "algorithm 2 and section 3"), cite("nedelec2017spray")),
-        needs=(RELIABLE_LINKS, FIFO_LINKS),
+        needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
         promises=(*RELIABLE, *ORDER),
         metadata="one id and one link",
         make=_sampled,
         options=PrcSprayOptions,
-        frames=(*_LINKS, *_SAMPLING),
+        frames=(*OF_LINKS, *_SAMPLING),
         linked=True,
         samples=True,
     ),

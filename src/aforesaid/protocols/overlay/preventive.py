@@ -33,22 +33,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
-from aforesaid.protocols.algorithm import FIFO_LINKS, ORDER, RELIABLE, RELIABLE_LINKS, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
+from aforesaid.protocols.options import keywords
+from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
-from aforesaid.protocols.overlay.frames import (
-    Agree,
-    Close,
-    Copy,
-    Fin,
-    Flood,
-    Join,
-    Keep,
-    Lid,
-    Reset,
-    Said,
-)
-from aforesaid.protocols.overlay.link_options import LinkOptions, link_settings
+from aforesaid.protocols.overlay.frames import Lid, Said
+from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from aforesaid.structures import Received
 
@@ -121,7 +112,7 @@ class Preventive(Linking):
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         match message:
-            case Copy(link, message_id, body) | Flood(link, message_id, body):
+            case frames.Copy(link, message_id, body) | frames.Flood(link, message_id, body):
                 if self._knows(source, link, out):
                     self._take(message_id, body, now, out)
             case Ping(link, opening, path):
@@ -131,20 +122,20 @@ class Preventive(Linking):
                 self._ponged(opening, incarnation, out)
             case Flush():
                 self._flushed(source, message, now, out)
-            case Close(link):
+            case frames.Close(link):
                 if self._knows(source, link, out):
                     self._asked(source, link, out)
-            case Keep(link):
+            case frames.Keep(link):
                 if self.closing.pop(link, 0):
                     out.disarm(link)
-            case Agree(link):
+            case frames.Agree(link):
                 self._end_out(link, out)
-            case Fin(link):
+            case frames.Fin(link):
                 self._end_in(link, out)
-            case Reset(lid):
+            case frames.Reset(lid):
                 self._end_out(lid, out)
                 self._end_in(lid, out)
-            case Join(lid):
+            case frames.Join(lid):
                 self._welcome(source, lid, out)
             case Welcome(link, received):
                 self._enter(source, link, received, now, out)
@@ -155,7 +146,7 @@ class Preventive(Linking):
         flood = number < 0
         if not self.received.add((origin, incarnation, flood), abs(number)):
             return
-        frame = Flood if flood else Copy
+        frame = frames.Flood if flood else frames.Copy
         for lid, peer in self.out_view.items():
             out.send((peer,), frame(lid, message_id, body))
         for opening in self.opening.values():
@@ -174,7 +165,7 @@ class Preventive(Linking):
         if link in self.in_view:
             return True
         # The other direction of a link that joined the two may well be in use.
-        out.send((source,), Agree(link) if link in self.out_view else Reset(link))
+        out.send((source,), frames.Agree(link) if link in self.out_view else frames.Reset(link))
         return False
 
     def _links_to(self, peer: Process) -> list[Lid]:
@@ -235,7 +226,7 @@ class Preventive(Linking):
             for message_id, body in flush.messages:
                 self._take(message_id, body, now, out)
         else:
-            out.send((source,), Reset(flush.link))
+            out.send((source,), frames.Reset(flush.link))
 
     def _again(self, opening: Opening, now: Nanoseconds, out: Effects) -> None:
         """A new number and an empty buffer, or no link at all."""
@@ -265,14 +256,14 @@ class Preventive(Linking):
     def _ask(self, lid: Lid, tries: int, now: Nanoseconds, out: Effects) -> None:
         self.closing[lid] = tries
         out.arm(lid, now + self.patience)
-        out.send((lid.far_end(self.me),), Close(lid))
+        out.send((lid.far_end(self.me),), frames.Close(lid))
 
     def _asked(self, source: Process, link: Lid, out: Effects) -> None:
         if len(self.in_view) == 1:
-            out.send((source,), Keep(link))
+            out.send((source,), frames.Keep(link))
         else:
             del self.in_view[link]
-            out.send((source,), Agree(link))
+            out.send((source,), frames.Agree(link))
 
     def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         self._end_out(lid, out)
@@ -286,10 +277,10 @@ class Preventive(Linking):
         if self.joining is not None and self.joining.other == peer:
             self._stay_outside(out)
         for lid in [lid for lid, target in self.out_view.items() if target == peer]:
-            out.send((peer,), Fin(lid))
+            out.send((peer,), frames.Fin(lid))
             self._end_out(lid, out)
         for lid in [lid for lid in self.in_view if lid.far_end(self.me) == peer]:
-            out.send((peer,), Reset(lid))
+            out.send((peer,), frames.Reset(lid))
             self._end_in(lid, out)
 
     def _end_out(self, lid: Lid, out: Effects) -> None:
@@ -320,9 +311,9 @@ class Preventive(Linking):
 
     def _part(self, out: Effects) -> None:
         for lid, peer in self.out_view.items():
-            out.send((peer,), Fin(lid))
+            out.send((peer,), frames.Fin(lid))
         for lid in self.in_view:
-            out.send((lid.far_end(self.me),), Reset(lid))
+            out.send((lid.far_end(self.me),), frames.Reset(lid))
 
     # ------------------------------------------------------------------------------ joining and leaving
 
@@ -330,7 +321,7 @@ class Preventive(Linking):
         self.outside = True
         self.joining = self._new_lid(contact)
         out.arm(self.joining, now + self.patience)
-        out.send((contact,), Join(self.joining))
+        out.send((contact,), frames.Join(self.joining))
 
     def _welcome(self, newcomer: Process, lid: Lid, out: Effects) -> None:
         """In one step: from here on the newcomer gets, on this link, whatever it is owed."""
@@ -398,14 +389,15 @@ class Preventive(Linking):
 
 
 def _make(setup: Setup, options: LinkOptions) -> Preventive:
-    return Preventive(setup.me, setup.group, setup.incarnation, **link_settings(options))
+    settings = keywords(options, handshake_ms="patience")
+    return Preventive(setup.me, setup.group, setup.incarnation, **settings)
 
 
 ENTRY = Algorithm(
     name="preventive",
     title="preventive broadcast: new links are made safe before they are used",
     sources=(cite("nedelec2018preventive", "corrected"), cite("nedelec2018forget", "table 1")),
-    needs=(RELIABLE_LINKS, FIFO_LINKS),
+    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
     promises=(*RELIABLE, *ORDER),
     metadata="one id and one link",
     make=_make,

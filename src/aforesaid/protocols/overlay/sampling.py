@@ -2,7 +2,7 @@
 
 A sampler keeps a *view*, a multiset of peers: the arcs from this process. It knows no link; it asks its host
 for them through `Links`. The host keeps one link per pair however many arcs want it, and tells the sampler
-what became of its wishes. Another sampler than Spray takes its place by offering `Sampler`.
+what became of its wishes. Another sampler than Spray takes its place by being a `Sampler`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +39,8 @@ class Links(Protocol):
     def choose(self, label: str, count: int) -> int: ...
 
 
-class Sampler(Protocol):
-    """Peer sampling at one process."""
+class Sampler:
+    """Peer sampling at one process; by itself none: links are the host's, and no arc holds them."""
 
     def begin(self, neighbours: Sequence[Process], now: Nanoseconds, links: Links) -> None:
         """A founder starts with arcs to these; they are linked already."""
@@ -66,9 +66,11 @@ class Sampler(Protocol):
 
     def wants(self, peer: Process) -> bool:
         """True while the view holds an arc to the peer."""
+        return False
 
     def settle(self) -> None:
         """Nothing new begins from here on: no more periodic exchange; answers are still given."""
 
     def gauges(self) -> Mapping[str, int]:
         """How much is pending, by kind; zero at rest."""
+        return {}

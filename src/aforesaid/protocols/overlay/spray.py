@@ -28,7 +28,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from aforesaid.core import Count, Nanoseconds, Number, Process, Timer, frame
 from aforesaid.core.fields import AtMost
-from aforesaid.protocols.overlay.sampling import Links
+from aforesaid.protocols.overlay.sampling import Links, Sampler
 
 PERIOD: Timer = "spray period"
 
@@ -74,7 +74,7 @@ class Pending(NamedTuple):
     request: Request
 
 
-class Spray:
+class Spray(Sampler):
     """Spray at one process."""
 
     def __init__(self, me: Process, period: Nanoseconds, incarnation: int = 0) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from aforesaid.core import MILLISECOND, MessageId, Misuse, freeze
 from aforesaid.protocols.broadcast.newtop import NEVER, Data, End, Floor, Flush, Newtop, Null, Silence
+from aforesaid.protocols.catalog import algorithm
 from support.harness import Recorder
 
 GROUP = ("a", "b", "c")
@@ -277,7 +278,7 @@ def test_words_about_strangers_oneself_and_the_dead_are_nothing() -> None:
 )
 def test_wrong_options_are_named(options: dict[str, Any], named: str) -> None:
     with pytest.raises(Misuse, match=named):
-        Newtop("a", GROUP, **options)
+        algorithm("newtop").validate(options)
 
 
 def test_a_process_belongs_to_its_group() -> None:

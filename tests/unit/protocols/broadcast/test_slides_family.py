@@ -10,8 +10,9 @@ from aforesaid.protocols.broadcast.no_waiting import Ack, NoWaiting, NoWaitingCo
 from aforesaid.protocols.broadcast.unordered import Unordered
 from aforesaid.protocols.broadcast.waiting import Waiting
 from aforesaid.protocols.catalog import CATALOG, Setup
-from aforesaid.protocols.layers.best_effort import BestEffort, Once
-from aforesaid.protocols.layers.reliable import Bye, EagerReliable, Hello, Join, Relay, Welcome
+from aforesaid.protocols.layers.best_effort import BestEffort
+from aforesaid.protocols.layers.layered import Relay
+from aforesaid.protocols.layers.reliable import Bye, EagerReliable, Hello, Join, Welcome
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.links.perfect import Ack as LinkAck
 from aforesaid.protocols.links.perfect import Data, PerfectLinks, Resend
@@ -131,7 +132,7 @@ def test_majority_broadcast_needs_no_detector() -> None:
 def test_best_effort_filters_duplicates() -> None:
     b, out = Unordered(BestEffort("b", GROUP)), Recorder()
     for _ in range(2):
-        b.receive("a", Once(MessageId("a", 0, 1), "x"), 0, out)
+        b.receive("a", Relay(MessageId("a", 0, 1), "x"), 0, out)
     assert out.payloads == ["x"]
 
 
@@ -189,7 +190,7 @@ def test_perfect_links_resend_with_back_off_until_acknowledged() -> None:
 
 def test_perfect_links_hand_on_each_message_once_and_acknowledge_every_copy() -> None:
     links, out = PerfectLinks(Unordered(BestEffort("b", ("a", "b")))), Recorder()
-    data = Data(1, Once(MessageId("a", 0, 1), "x"))
+    data = Data(1, Relay(MessageId("a", 0, 1), "x"))
     for _ in range(3):
         links.receive("a", data, 0, out)
     assert out.payloads == ["x"]

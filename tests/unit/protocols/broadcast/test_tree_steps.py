@@ -7,7 +7,7 @@ import pytest
 from aforesaid.core import MessageId, Misuse, freeze
 from aforesaid.explore import Scope, explore
 from aforesaid.protocols.broadcast.tree import Relay, Tree, neighbours
-from aforesaid.protocols.catalog import Setup
+from aforesaid.protocols.catalog import Setup, algorithm
 from support.harness import Recorder
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
@@ -81,7 +81,7 @@ def test_it_holds_nothing() -> None:
 def test_misuse_is_named() -> None:
     for fan_out in (0, -1, 1.5, True, "2"):
         with pytest.raises(Misuse, match="fan_out must be a whole number"):
-            Tree("a", NAMES, fan_out=fan_out)  # type: ignore[arg-type]
+            algorithm("tree").validate({"fan_out": fan_out})
     with pytest.raises(Misuse, match="x is not in its own group"):
         Tree("x", NAMES)
     with pytest.raises(Misuse, match="no timers"):

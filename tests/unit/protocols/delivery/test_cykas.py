@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import Busy, MessageId, Misbehaviour, Misuse, freeze
+from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.delivery.cykas import Ack, Cykas, Data, YouCanTell
 from support.delivery_worlds import World, broken
 from support.harness import Recorder
@@ -111,7 +112,7 @@ def test_misuse_and_misbehaviour_are_refused() -> None:
     with pytest.raises(Misuse, match="x is not in its own group: a, b, c, d"):
         Cykas("x", GROUP)
     with pytest.raises(Misuse, match="send_queue_max"):
-        Cykas("a", GROUP, send_queue_max=0)
+        algorithm("cykas").validate({"send_queue_max": 0})
     with pytest.raises(Misuse, match="Cykas is unicast: one target besides a, not c, b"):
         node.send(("c", "a", "b"), 1, 0, out)
     with pytest.raises(Misuse, match="x is not in the group"):

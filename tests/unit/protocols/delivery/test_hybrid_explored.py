@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import Scope, explore
-from oracle.mutants import MUTANTS, Silent
+from oracle.mutants import MUTANTS, Overtakes, Silent, StandsStill
 from oracle.watched import watched
 
-UNICAST = ("hybrid_basic", "hybrid_sps")
-MULTICAST = ("hybrid_multicast", "hybrid_multicast_sps")
+UNICAST = ("hybrid_basic", "hybrid_sps", "hybrid_in_order")
+MULTICAST = ("hybrid_multicast", "hybrid_multicast_sps", "hybrid_multicast_in_order")
 
 THREE: dict[str, dict[str, Any]] = {
     "one each": {"messages": 1},
@@ -78,7 +78,7 @@ def test_odd_audiences(name: str, case: str) -> None:
     assert found.states > 50
 
 
-@pytest.mark.parametrize("name", ["hybrid_basic", "hybrid_sps"])
+@pytest.mark.parametrize("name", UNICAST)
 def test_a_crash_and_a_message_that_follows_one_that_is_lost(name: str) -> None:
     found = explore(watched(name), Scope(processes=3, messages=(2, 1, 0), crashes_max=1))
     assert found.verdict == "kept", str(found)
@@ -92,6 +92,22 @@ def test_who_evicts_in_silence_breaks_the_order() -> None:
     assert found.violation is not None
     assert found.violation.properties == ("causal_unless_lost",)
     assert "only at position 1" in found.violation.sentences[0]
+
+
+def test_who_does_not_go_on_after_an_eviction_is_late() -> None:
+    scope = Scope(processes=4, audiences=(((1,), (2,)), (), ((3,), (0,)), ()), crashes_max=1)
+    assert explore(watched("hybrid_in_order"), scope).verdict == "kept"
+    found = explore(watched("hybrid_in_order", StandsStill), scope)
+    assert found.violation is not None
+    assert "late: p2 could know that it may send 2 to p0" in str(found)
+
+
+def test_who_overtakes_is_not_in_order() -> None:
+    scope = Scope(processes=3, audiences=(((1,), (2,)), (), ((1,), (0,))))
+    assert explore(watched("hybrid_in_order"), scope).verdict == "kept"
+    found = explore(watched("hybrid_in_order", Overtakes), scope)
+    assert found.violation is not None
+    assert "early: p2 sends 2 to p0" in str(found)
 
 
 SCOPES: dict[str, dict[str, Any]] = {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import MILLISECOND, Busy, MessageId, Misbehaviour, Misuse, freeze
+from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.delivery.mf import Ack, Data, Mf, Resend
 from support.delivery_worlds import World, broken
 from support.harness import Recorder
@@ -120,13 +121,13 @@ def test_misuse_and_misbehaviour_are_refused() -> None:
     with pytest.raises(Misuse, match="x is not in its own group: a, b, c"):
         Mf("x", GROUP)
     for option, value in (
-        ("resend_after", 0),
+        ("resend_ms", 0),
         ("backoff_max", 0),
         ("send_queue_max", -1),
         ("backoff_max", 1.5),
     ):
         with pytest.raises(Misuse, match=option):
-            Mf("a", GROUP, **{option: value})  # type: ignore[arg-type]
+            algorithm("mf").validate({option: value})
     with pytest.raises(Misuse, match="MF is unicast: one target besides a, not c, b"):
         node.send(("c", "a", "b"), 1, 0, out)
     with pytest.raises(Misuse, match="x is not in the group"):

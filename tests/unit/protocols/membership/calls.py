@@ -9,7 +9,7 @@ from itertools import count, permutations
 from typing import TypeAlias
 
 from aforesaid.core import Process, Refused
-from aforesaid.protocols.membership import Epochs, Line
+from aforesaid.protocols.membership.epochs import Epochs, Line
 from unit.protocols.membership.breadth_first import Step
 
 LOST = "lost"

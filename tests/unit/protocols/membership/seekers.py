@@ -8,7 +8,8 @@ granted of how long anything takes.
 from collections.abc import Sequence
 
 from aforesaid.core import Process, Refused
-from aforesaid.protocols.membership import Epochs, Line, Rejoining, Search
+from aforesaid.protocols.membership.epochs import Epochs, Line
+from aforesaid.protocols.membership.rejoining import Rejoining, Search
 from unit.protocols.membership.breadth_first import Step
 
 

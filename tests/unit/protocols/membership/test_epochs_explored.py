@@ -2,7 +2,7 @@
 
 import pytest
 
-from aforesaid.protocols.membership import Epochs
+from aforesaid.protocols.membership.epochs import Epochs
 from unit.protocols.membership.breadth_first import explore
 from unit.protocols.membership.calls import Calls
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from aforesaid.core import Process, Refused
-from aforesaid.protocols.membership import Epochs, Line, Rejoining, Search
+from aforesaid.protocols.membership.epochs import Epochs, Line
+from aforesaid.protocols.membership.rejoining import Rejoining, Search
 from unit.protocols.membership.breadth_first import Found, explore
 from unit.protocols.membership.calls import Calls
 from unit.protocols.membership.seekers import Seekers

@@ -5,22 +5,19 @@ from typing import NamedTuple
 import pytest
 
 from aforesaid.core import Process, Refused
-from aforesaid.protocols.membership import (
+from aforesaid.protocols.membership.acquaintances import BOOK_MAX, Acquaintances
+from aforesaid.protocols.membership.elders import REACH_BEATS, Word
+from aforesaid.protocols.membership.epochs import (
+    CALLS_MAX,
     CROSSED,
-    Acquaintances,
+    CROSSINGS_MAX,
     Epochs,
     Line,
-    Member,
     Patience,
-    Rejoining,
     Restarted,
-    Search,
-    Word,
-    is_the_whole_group,
 )
-from aforesaid.protocols.membership.acquaintances import BOOK_MAX
-from aforesaid.protocols.membership.elders import REACH_BEATS
-from aforesaid.protocols.membership.epochs import CALLS_MAX, CROSSINGS_MAX
+from aforesaid.protocols.membership.member import Member
+from aforesaid.protocols.membership.rejoining import Rejoining, Search, is_the_whole_group
 
 
 class Known(NamedTuple):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from aforesaid.protocols.membership import Epochs, Rejoining
+from aforesaid.protocols.membership.epochs import Epochs
+from aforesaid.protocols.membership.rejoining import Rejoining
 from unit.protocols.membership.breadth_first import explore
 from unit.protocols.membership.seekers import Seekers
 

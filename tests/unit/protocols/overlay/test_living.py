@@ -4,14 +4,15 @@ from typing import Any
 
 from aforesaid.core import SECOND
 from aforesaid.protocols.overlay.frames import Agree, Close, Control, Fin, Keep, Sampled
-from aforesaid.protocols.overlay.living import FEW_LINKS, Heir, Living, Spare, Unsampled, Wishes
+from aforesaid.protocols.overlay.living import FEW_LINKS, Heir, Living, Spare, Wishes
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import CONFIRMED
+from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.prc_stage import PATIENCE, Stage, process
 
 
-class Pinned(Unsampled):
+class Pinned(Sampler):
     """A sampler that wants what the test says."""
 
     def __init__(self, *wanted: str) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from aforesaid.protocols.algorithm import DETECTOR, FIXED_GROUP, ORDER, RELIABLE, Algorithm, Setup
+from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.broadcast.pak.protocol import Pak, validate_credit
-from aforesaid.protocols.options import Milliseconds, Options, Positive, nanoseconds
+from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
 
 class PakOptions(Options, frozen=True):
@@ -46,29 +46,9 @@ class CreditOptions(PakOptions, frozen=True):
         validate_credit(self.credit, self.k, self.receiver_credit)
 
 
-def _pak(setup: Setup, options: PakOptions) -> Pak:
-    return Pak(
-        setup.me,
-        setup.group,
-        setup.incarnation,
-        k=options.k,
-        resend_after=nanoseconds(options.resend_ms),
-        send_queue_max=options.send_queue_max,
-    )
-
-
-def _with_credit(nak: bool, setup: Setup, options: CreditOptions) -> Pak:
-    return Pak(
-        setup.me,
-        setup.group,
-        setup.incarnation,
-        credit=options.credit,
-        nak=nak,
-        k=options.k,
-        receiver_credit=options.receiver_credit,
-        resend_after=nanoseconds(options.resend_ms),
-        send_queue_max=options.send_queue_max,
-    )
+def _pak(nak: bool, setup: Setup, options: PakOptions) -> Pak:
+    settings = keywords(options, resend_ms="resend_after")
+    return Pak(setup.me, setup.group, setup.incarnation, nak=nak, **settings)
 
 
 ENTRIES = tuple(
@@ -76,27 +56,15 @@ ENTRIES = tuple(
         name=name,
         title=title,
         sources=(cite("baldoni1998pak", f"{section} (corrected)"),),
-        needs=(FIXED_GROUP, DETECTOR),
+        needs=(Need.FIXED_GROUP, Need.DETECTOR),
         promises=(*RELIABLE, *ORDER, "stability"),
         metadata="one number, one bit and n entries of ceil(log2 k) bits",
-        make=make,
+        make=partial(_pak, name == "pak_nak"),
         options=options,
     )
-    for name, title, section, make, options in (
-        ("pak", "positive acknowledgments, one message at a time", "section 4", _pak, PakOptions),
-        (
-            "pak_credit",
-            "positive acknowledgments with credits",
-            "section 5.1",
-            partial(_with_credit, False),
-            CreditOptions,
-        ),
-        (
-            "pak_nak",
-            "PAK/NAK, a batch acknowledged at a time",
-            "section 5.2",
-            partial(_with_credit, True),
-            CreditOptions,
-        ),
+    for name, title, section, options in (
+        ("pak", "positive acknowledgments, one message at a time", "section 4", PakOptions),
+        ("pak_credit", "positive acknowledgments with credits", "section 5.1", CreditOptions),
+        ("pak_nak", "PAK/NAK, a batch acknowledged at a time", "section 5.2", CreditOptions),
     )
 )

@@ -50,6 +50,7 @@ from aforesaid.core import (
     Process,
     Timer,
 )
+from aforesaid.protocols.addressed import GroupMember
 from aforesaid.protocols.broadcast.pak.frames import RESEND, Ack, Data, Has, Relayed, Settled
 from aforesaid.protocols.broadcast.pak.queues import Queues
 from aforesaid.protocols.broadcast.pak.survivors import Survivors
@@ -60,7 +61,7 @@ REMIND_TICKS = 4
 """For how many expiries in a row a settled sender may leave us in doubt before it is reminded."""
 
 
-class Pak:
+class Pak(GroupMember):
     """The protocol at one process of a fixed group."""
 
     def __init__(
@@ -83,13 +84,8 @@ class Pak:
         _at_least(0, send_queue_max, "send_queue_max")
         _at_least(1, backoff_max, "backoff_max")
         _at_least(1, burst_max, "burst_max")
-        self.group = tuple(sorted(group))
-        self.rank = {name: rank for rank, name in enumerate(self.group)}
-        if me not in self.rank:
-            raise Misuse(f"{me} is not in its own group: {', '.join(self.group)}")
-        self.me = me
+        super().__init__(me, group, incarnation)
         self.own = self.rank[me]
-        self.incarnation = incarnation
         self.resend_after = resend_after
         self.send_queue_max = send_queue_max
         self.backoff_max = backoff_max
@@ -131,7 +127,7 @@ class Pak:
         return MessageId(self.me, self.incarnation, number)
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        peer = self._rank(source)
+        peer = self._rank_of(source)
         if peer in self.survivors.down:
             return
         kind = type(message)
@@ -160,9 +156,6 @@ class Pak:
         if resent:
             self.backoff = min(2 * self.backoff, self.backoff_max)
         self._keep_time(now, out)
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """Nothing to do: the group is fixed, and who is down stays down."""
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         rank = self.rank.get(peer)
@@ -282,7 +275,7 @@ class Pak:
     # Crashes.
 
     def _relayed(self, relayed: Relayed, out: Effects) -> None:
-        origin = self._rank(relayed.origin)
+        origin = self._rank_of(relayed.origin)
         if origin == self.own:
             raise Misbehaviour(f"a message of {self.me} was relayed to {self.me}")
         before = self.queues.accepted[origin]
@@ -292,7 +285,7 @@ class Pak:
             self._agree()
 
     def _reported(self, peer: int, has: Has, out: Effects) -> None:
-        report = {self._rank(name): accepted for name, accepted in has.accepted}
+        report = {self._rank_of(name): accepted for name, accepted in has.accepted}
         for process, accepted in report.items():
             for data in self.survivors.kept_above(process, accepted):
                 out.send((self.group[peer],), Relayed(self.group[process], data))
@@ -363,11 +356,6 @@ class Pak:
                 self._ack(sender, out)
                 reminded = True
         return reminded
-
-    def _rank(self, name: Process) -> int:
-        if name not in self.rank:
-            raise Misbehaviour(f"{name} is not in the group: {', '.join(self.group)}")
-        return self.rank[name]
 
 
 def validate_credit(credit: int, k: int | None, receiver_credit: int | None) -> None:

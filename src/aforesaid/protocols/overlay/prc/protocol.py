@@ -20,23 +20,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
-from aforesaid.protocols.overlay.frames import (
-    Ack,
-    Agree,
-    Buffer,
-    Close,
-    Control,
-    Copy,
-    Fin,
-    Flood,
-    Join,
-    Keep,
-    Lid,
-    Reset,
-    Said,
-    Welcome,
-)
+from aforesaid.protocols.overlay.frames import Lid, Said
 from aforesaid.protocols.overlay.prc.closing import Closing
 from aforesaid.protocols.overlay.prc.handshake import Handshake
 from aforesaid.protocols.overlay.prc.links import (
@@ -52,6 +38,8 @@ from aforesaid.protocols.overlay.prc.links import (
     Up,
     Welcomed,
 )
+
+COPIES = frames.Copy, frames.Flood
 
 
 class PRC:
@@ -100,7 +88,7 @@ class PRC:
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if isinstance(message, Copy | Flood):
+        if isinstance(message, COPIES):
             self.state.copy(source, message, out)
         else:
             self._receive_for_links(source, message, now, out)
@@ -161,7 +149,7 @@ class PRC:
 
     def keep(self, lid: Lid, out: Effects) -> None:
         """The other end may not close the link."""
-        out.send((lid.far_end(self.me),), Keep(lid))
+        out.send((lid.far_end(self.me),), frames.Keep(lid))
 
     def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """The connection under a link was lost: of what was on its way, a suffix."""
@@ -178,7 +166,7 @@ class PRC:
         """Enter the group through a member; the first call a newcomer gets."""
         self.state.inside = False
         self.joining = self.state.new_lid(contact)
-        out.send((contact,), Join(self.joining))
+        out.send((contact,), frames.Join(self.joining))
         out.arm(("join", self.joining), now + self.handshake.patience)
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
@@ -207,25 +195,25 @@ class PRC:
 
     def _receive_for_links(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         match message:
-            case Control():
+            case frames.Control():
                 self.handshake.arrived(source, message, now, out)
-            case Buffer():
+            case frames.Buffer():
                 self.handshake.buffer(source, message, out)
-            case Ack(lid):
+            case frames.Ack(lid):
                 self._acknowledged(lid, out)
-            case Close(lid):
+            case frames.Close(lid):
                 self.closing.asked(source, lid, out)
-            case Agree(lid):
+            case frames.Agree(lid):
                 self.closing.agreed(lid, out)
-            case Keep(lid):
+            case frames.Keep(lid):
                 self.closing.kept(lid, out)
-            case Fin(lid):
+            case frames.Fin(lid):
                 self.closing.ended(lid, out)
-            case Reset(lid):
+            case frames.Reset(lid):
                 self._reset(lid, now, out)
-            case Join(lid):
+            case frames.Join(lid):
                 self._welcome(lid, now, out)
-            case Welcome(lid):
+            case frames.Welcome(lid):
                 self._enter(source, lid, out)
 
     def _mind(self, now: Nanoseconds, out: Effects) -> None:
@@ -295,7 +283,7 @@ class PRC:
         state.establish(lid, SAFE, receives=True)
         state.outgoing[lid].welcome = True
         out.admit(newcomer, lid.incarnation)
-        out.send((newcomer,), Welcome(lid))
+        out.send((newcomer,), frames.Welcome(lid))
         out.arm(("handshake", lid), now + self.handshake.patience)
 
     def _enter(self, contact: Process, lid: Lid, out: Effects) -> None:
@@ -306,7 +294,7 @@ class PRC:
         self.joining = None
         self.state.inside = True
         self.state.establish(lid, CONFIRMED, receives=True)
-        out.send((contact,), Ack(lid))
+        out.send((contact,), frames.Ack(lid))
         unsaid, self.unsaid = self.unsaid, []
         for message_id, body in unsaid:
             self.state.new(message_id, body, None, out)
