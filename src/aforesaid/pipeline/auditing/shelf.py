@@ -56,10 +56,7 @@ class Shelf:
         """Make a run's table ready, from its messages in blocks."""
         messages = self._messages(blocks)
         reader = Reader(Tables(run, processes, messages, stabilities), self.room)
-        # Every reading needs them, and each worker would make its own.
-        _ = reader.recorded.first_child, reader.recorded.last_before
-        if len(stabilities):
-            _ = reader.history.called
+        reader.prepare()
         with self.path.open("wb") as file:
             _write(reader, file, stabilities)
 
