@@ -133,11 +133,7 @@ def audit_long(spark: SparkSession, path: Path, root: Path) -> None:
 
 
 def audited_once(spark: SparkSession, path: Path, root: Path) -> Audit:
-    scratch = root / "scratch"
-    try:
-        return audit(spark, path, AuditOptions(witnesses_max=None), scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    return audit(spark, path, options=AuditOptions(witnesses_max=None), scratch=root)
 
 
 def plain_aggregate(spark: SparkSession, path: Path) -> None:

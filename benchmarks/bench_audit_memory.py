@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from aforesaid.pipeline.auditing import AuditOptions, audit
+from aforesaid.pipeline.auditing import audit
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.trace import Lists, Messages, Run, Samples
 from aforesaid.trace.parquet import ParquetSink
@@ -35,12 +35,14 @@ def main() -> None:
     try:
         path = make(root, messages)
         over = threading.Event()
-        seen = Seen(root / "scratch")
+        scratch = root / "scratch"
+        scratch.mkdir()
+        seen = Seen(scratch)
         watcher = threading.Thread(target=seen.watch, args=(over,))
         with spark_session(SparkOptions(temporary=root), "bench") as spark:
             watcher.start()
             began = perf_counter()
-            (outcome,) = audit(spark, path, AuditOptions(), root / "scratch").outcomes
+            (outcome,) = audit(spark, path, scratch=scratch).outcomes
             seconds = perf_counter() - began
             over.set()
             watcher.join()
@@ -74,7 +76,7 @@ class Seen:
                 if kind and anonymous:
                     name = f"{kind} {process.name}"
                     self.anonymous_bytes[name] = max(self.anonymous_bytes[name], int(anonymous[1]) * 1024)
-            sizes = [path.stat().st_size for path in self._scratch.glob("tables/*/table")]
+            sizes = [path.stat().st_size for path in self._scratch.glob("*/table-*")]
             self.table_bytes = max([self.table_bytes, *sizes])
 
 

@@ -13,10 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
 
 from aforesaid.check import Report, check
+from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing import AuditOptions, Outcome, audit
+from aforesaid.pipeline.auditing.results import write_by_spark
+from aforesaid.pipeline.auditing.sifted import TABLES
+from aforesaid.pipeline.auditing.work import Whole, perform
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.trace.parquet import find_runs, open_trace
+from aforesaid.trace.parquet.schema import SCHEMAS
 from support.commands import command
 from support.injected import Injected, injected, write
 
@@ -53,7 +62,7 @@ def test_finds_what_was_put_in_and_nothing_else(
     spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path, options: AuditOptions
 ) -> None:
     root, made = spoiled
-    found = audit(spark, root, options, tmp_path)
+    found = audit(spark, root, options=options)
     assert reports(found.outcomes) == checked(root)
     for outcome in found.outcomes:
         assert outcome.report is not None
@@ -91,7 +100,7 @@ def test_agrees_with_plain_sql(
             cross join {sent} m left anti join deliveries d
             on d.process = p.process and d.message = m.message""",
     }
-    (outcome,) = audit(spark, path, SLICED, tmp_path).outcomes
+    (outcome,) = audit(spark, path, options=SLICED).outcomes
     assert outcome.report is not None
     for name, query in queries.items():
         witnesses = outcome.report.verdicts[name].witnesses
@@ -117,17 +126,120 @@ def as_others_write(root: Path, target: Path, names: dict[str, str]) -> Path:
     return target
 
 
+@pytest.mark.parametrize("options", [SLICED, replace(SLICED, whole_bytes=1 << 30)], ids=["sliced", "whole"])
 def test_takes_others_layout(
-    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path, options: AuditOptions
 ) -> None:
     root, _ = spoiled
     names = {run.name: f"their {run.name}/{place}" for place, run in enumerate(find_runs(root))}
     foreign = as_others_write(root, tmp_path / "foreign", names)
-    found = audit(spark, foreign, replace(SLICED, whole_bytes=1 << 30), tmp_path / "scratch")
+    found = audit(spark, foreign, options=options, scratch=tmp_path)
     ours = {names[f"run={name}"]: report.verdicts for name, report in checked(root).items()}
     assert {run: report.verdicts for run, report in reports(found.outcomes).items()} == ours
     read = {outcome.run: outcome.rows for outcome in found.outcomes}
     assert read == {names[path.name]: open_trace(path).event_counts for path in find_runs(root)}
+    assert {outcome.slices > 1 for outcome in found.outcomes} == {options is SLICED}
+    assert [path.name for path in tmp_path.iterdir()] == ["foreign"]
+
+
+def test_takes_and_gives_dataframes(
+    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+) -> None:
+    """From JSON, where every integer is 64 bits wide, to tables that SQL can ask."""
+    root, made = spoiled
+    foreign = as_others_write(root, tmp_path / "foreign", {run.name: run.name for run in find_runs(root)})
+    frames: dict[str, Any] = {}
+    for name in ("runs", "processes", "messages", "deliveries", "stabilities"):
+        spark.read.parquet(str(foreign / name)).write.json(str(tmp_path / name))
+        written = spark.read.parquet(str(foreign / name)).schema.json().replace('"integer"', '"long"')
+        frames[name] = spark.read.schema(StructType.fromJson(json.loads(written))).json(str(tmp_path / name))
+    found = audit(spark, **frames, options=AuditOptions(witnesses_max=None))
+    assert found.value == "violated"
+    ours = {f"run={name}": report.verdicts for name, report in checked(root).items()}
+    assert {run: report.verdicts for run, report in reports(found.outcomes).items()} == ours
+    found.verdicts.write.saveAsTable("audited_verdicts", path=str(tmp_path / "table"))
+    asked = "select violations from audited_verdicts where run = 'run=faulty' and property = 'causal'"
+    rows = spark.sql(asked)
+    assert [row["violations"] for row in rows.collect()] == [len(made["faulty"].expected["causal"])]
+    spark.sql("drop table audited_verdicts")
+    assert found.violations.where("run = 'run=faulty' and property = 'causal'").count() == len(
+        made["faulty"].expected["causal"]
+    )
+    assert found.summary.where("value = 'kept'").count() == 1
+    assert (found.refused.count(), found.quarantine.count()) == (0, 0)
+
+
+def test_dataframes_of_other_types_are_refused_before_any_work(spark: SparkSession) -> None:
+    frames: dict[str, Any] = {
+        name: spark.createDataFrame(SCHEMAS[name].empty_table()).withColumn("run", sql.lit("x"))
+        for name in TABLES
+    }
+    wrong = frames["deliveries"].withColumn("position", sql.col("position").cast("string"))
+    for given, told in (
+        ({"deliveries": wrong}, "column position of table deliveries is string, expected int32"),
+        ({"deliveries": wrong.drop("position")}, "table deliveries lacks column position"),
+        ({"messages": frames["messages"].drop("run")}, "the DataFrame messages lacks column run"),
+        ({"messages": None}, "there is no DataFrame messages"),
+    ):
+        with pytest.raises(Misuse, match=told):
+            audit(spark, **{**frames, **given})
+    with pytest.raises(Misuse, match="either traces, by path or URI, or DataFrames"):
+        audit(spark)
+    assert audit(spark, **frames).value == "unknown"
+
+
+def test_a_store_that_only_spark_can_read(
+    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+) -> None:
+    root, _ = spoiled
+    spark.conf.set("fs.viewfs.mounttable.audited.link./data", root.as_uri())
+    spark.conf.set("fs.viewfs.mounttable.audited.link./out", tmp_path.as_uri())
+    found = audit(spark, "viewfs://audited/data", options=AuditOptions(witnesses_max=None))
+    assert reports(found.outcomes) == checked(root)
+    write_by_spark(found, "viewfs://audited/out/found")
+    written = spark.read.parquet(str(tmp_path / "found" / "verdicts.parquet"))
+    assert written.count() == found.verdicts.count()
+    assert json.loads((next((tmp_path / "found").glob("summary.json/part-*"))).read_text())["runs"] == 4
+
+
+@pytest.mark.parametrize("options", [SLICED, replace(SLICED, whole_bytes=1 << 30)], ids=["sliced", "whole"])
+@pytest.mark.parametrize("layout", ["ours", "others"])
+def test_a_missing_table_is_unknown_by_name(
+    spark: SparkSession,
+    spoiled: tuple[Path, dict[str, Injected]],
+    tmp_path: Path,
+    layout: str,
+    options: AuditOptions,
+) -> None:
+    """And the other runs are judged."""
+    root, _ = spoiled
+    traces = tmp_path / "traces"
+    shutil.copytree(root / "run=good", traces / "run=good")
+    lacking = {}
+    for name in ("runs", "processes", "messages", "deliveries"):
+        for how in ("removed", "emptied"):
+            path = shutil.copytree(root / "run=good", traces / f"run={name}-{how}")
+            lacking[path.name.removeprefix("run=")] = name
+            file = path / f"{name}.parquet"
+            empty = pq.read_table(file).slice(0, 0)
+            file.unlink()
+            if how == "emptied" or layout == "others":
+                pq.write_table(empty, file)
+    for name in ("stabilities", "samples"):
+        path = shutil.copytree(root / "run=good", traces / f"run={name}-removed")
+        if layout == "ours":
+            (path / f"{name}.parquet").unlink()
+    if layout == "others":
+        names = {run.name: run.name.removeprefix("run=") for run in find_runs(traces)}
+        traces = as_others_write(traces, tmp_path / "others", names)
+    found = {outcome.run: outcome for outcome in audit(spark, traces, options=options).outcomes}
+    assert {run: found[run].value for run in found if run not in lacking} == dict.fromkeys(
+        ("good", "samples-removed", "stabilities-removed"), "kept"
+    )
+    for run, table in lacking.items():
+        assert found[run].value == "unknown"
+        assert table in found[run].refusal
+        assert sum(found[run].refused.values()) == sum(found[run].rows.values())
 
 
 def edited(path: Path, name: str, edit: Any) -> None:
@@ -202,6 +314,52 @@ def test_bad_rows_are_set_aside_and_counted(
     assert "deliveries are missing" in notes["rows", "agreement"]
 
 
+def test_a_large_run_is_judged_without_its_bad_rows(
+    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+) -> None:
+    root, made = spoiled
+    for name in ("good", "faulty"):
+        shutil.copytree(root / f"run={name}", tmp_path / f"run={name}")
+    sound = next(process for process in range(8, 60) if process not in made["faulty"].faults)
+
+    def spoil(rows: list[dict[str, Any]]) -> None:
+        last = max(place for place, row in enumerate(rows) if row["process"] == sound)
+        rows[last]["message"] = -5
+
+    edited(tmp_path / "run=faulty", "deliveries", spoil)
+    found = audit(spark, tmp_path, options=SLICED)
+    good, faulty = sorted(found.outcomes, key=lambda outcome: outcome.value)
+    assert (good.value, good.refused) == ("kept", {})
+    assert faulty.refused == {("deliveries", "it names no message of the run"): 1}
+    assert faulty.path == str(tmp_path / "run=faulty")
+    assert faulty.slices > 2
+    assert faulty.report is not None
+    for name in ("causal", "fifo", "no_duplicate", "no_creation", "no_foresight"):
+        pairs = {(one.process_index, one.message_index) for one in faulty.report.verdicts[name].witnesses}
+        assert pairs == made["faulty"].expected[name]
+    assert set(found.seconds) == {"judging", "sifting"}
+
+
+def test_what_a_task_complains_of_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    """Its own words as they are, anything else as the exception it was; never a stack trace."""
+    absent = Whole((tmp_path / "run=1",), None, None)
+    with pytest.raises(Misuse, match="run=1: it does not exist there; executors must see the data") as one:
+        run_tasks(spark, perform, [absent])
+    assert "\n" not in str(one.value)
+
+    def fail(number: int) -> None:
+        raise LookupError(f"number {number}", "and more")
+
+    with (
+        pytest.raises(
+            Misuse, match=r"^Spark failed: LookupError: \('number 7', 'and more'\) \(--debug"
+        ) as other,
+        spark_session(SparkOptions(), "test") as running,
+    ):
+        run_tasks(running, fail, [7])
+    assert "\n" not in str(other.value)
+
+
 def test_writes_tables_and_sentences(
     audit_command: Any, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
 ) -> None:
@@ -244,7 +402,7 @@ def elsewhere(root: Path, out: Path, *options: str) -> dict[str, Any]:
     """The audit by a command of its own; all that it tells."""
     aforesaid = str(Path(sys.executable).with_name("aforesaid"))
     command = [aforesaid, "audit", str(root), "--out", str(out), "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=out.parent, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=out.parent, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -275,3 +433,29 @@ def test_spark_connect_says_the_same(
         run: json.loads(json.dumps(report.to_dict()["verdicts"])) for run, report in checked(root, 5).items()
     }
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+NOTEBOOK = """
+import json, sys
+from aforesaid.pipeline import AuditOptions, SparkOptions, audit, spark_session
+
+with spark_session(SparkOptions(remote=sys.argv[1]), "notebook") as spark:
+    names = ("runs", "processes", "messages", "deliveries", "stabilities")
+    tables = {name: spark.read.parquet(f"{sys.argv[2]}/{name}") for name in names}
+    found = audit(spark, **tables, options=AuditOptions(slice_deliveries=6_000, whole_bytes=0))
+    counted = found.verdicts.where("value = 'violated'").groupBy("run").sum("violations").collect()
+    print(json.dumps({row[0]: row[1] for row in counted}))
+"""
+
+
+def test_a_notebook_on_spark_connect_audits_dataframes(
+    connect: str, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
+) -> None:
+    root, made = spoiled
+    foreign = as_others_write(root, tmp_path, {f"run={name}": name for name in made})
+    command = [sys.executable, "-c", NOTEBOOK, connect, str(foreign)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {
+        name: sum(len(pairs) for pairs in one.expected.values()) for name, one in made.items() if one.expected
+    }

@@ -7,6 +7,7 @@ import pytest
 
 import aforesaid
 import aforesaid.node
+import aforesaid.pipeline
 
 HEAVY = (
     "numpy",
@@ -60,3 +61,13 @@ def test_python_m_aforesaid_is_the_command_line(command: str) -> None:
     )
     assert done.stderr == ""
     assert ("aforesaid" if command == "--version" else "hybrid_sps") in done.stdout
+
+
+def test_the_pipeline_offers_its_functions_and_imports_no_spark_before() -> None:
+    code = "import sys, aforesaid.pipeline as rooms; print('pyspark' in sys.modules, *dir(rooms))"
+    spark, *offered = fresh(code).split()
+    assert spark == "False"
+    assert {"AuditOptions", "SparkOptions", "audit", "metrics", "spark_session", "sweep"} <= set(offered)
+    assert all(callable(getattr(aforesaid.pipeline, name)) for name in aforesaid.pipeline.__all__)
+    with pytest.raises(AttributeError, match=r"module 'aforesaid\.pipeline' has no attribute 'audits'"):
+        _ = aforesaid.pipeline.audits

@@ -1,29 +1,37 @@
 """`aforesaid audit`: judge any number of runs on Spark, and write down what was found."""
 
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from pyspark.sql import SparkSession
 from rich.table import Table
 from rich.text import Text
 
 from aforesaid.check import PROPERTIES
-from aforesaid.cli import EXIT_OF_VALUE, show, worst
+from aforesaid.cli import EXIT_OF_VALUE, show
 from aforesaid.cli.check import print_report
 from aforesaid.core import Misuse
-from aforesaid.pipeline.auditing import Audit, AuditOptions, Outcome, audit, summary, write_results
+from aforesaid.pipeline.auditing import (
+    Audit,
+    AuditOptions,
+    Outcome,
+    audit,
+    summary,
+    write_by_spark,
+    write_results,
+)
 from aforesaid.pipeline.auditing.layout import find_layout
 from aforesaid.pipeline.interrupt import interruptible
-from aforesaid.pipeline.session import SparkOptions, spark_session
-from aforesaid.storage import already, appearing
+from aforesaid.pipeline.session import SparkOptions, spark_session, storage_settings
+from aforesaid.storage import Unreachable, already, appearing, is_local, place
 
 RUNS_SHOWN = 20
 """How many runs that were not kept are shown in full; the rest is in the tables."""
 
 
 def audit_runs(
-    path: Path,
-    out: Path,
+    path: str,
+    out: str,
     properties: list[str] | None,
     witnesses: int,
     force: bool,
@@ -33,32 +41,42 @@ def audit_runs(
     for name in properties or ():
         if name not in PROPERTIES:
             raise Misuse(f"unknown property {name!r}; there are: {', '.join(PROPERTIES)}")
-    if out.exists() and not force:
-        raise already(out)
-    # Before Spark is started: a wrong path should not take seconds to be told.
-    find_layout(path)
-    required = None if properties is None else tuple(properties)
-    options = AuditOptions(required, witnesses)
-    with appearing(out.resolve(), "summary.json", force) as hidden:
-        scratch = hidden / ".scratch"
-        with (
-            spark_session(spark_options, f"aforesaid audit {path}") as spark,
-            show.progress(f"auditing {path}", 1) as move,
-        ):
+    # What is on this machine is looked at before Spark is started; only a session knows how to reach stores.
+    if is_local(out) and place(out).exists() and not force:
+        raise already(place(out))
+    if is_local(path):
+        find_layout(place(path))
+    options = AuditOptions(None if properties is None else tuple(properties), witnesses)
+    with (
+        spark_session(spark_options, f"aforesaid audit {path}") as spark,
+        _written(spark, out, force) as write,
+    ):
+        with show.progress(f"auditing {path}", 1) as move:
 
             def tell(done: int, total: int) -> None:
                 move(completed=done, total=total)
 
-            found = interruptible(lambda: audit(spark, path, options, scratch, tell))
-        write_results(found, hidden, scratch / "quarantine", required)
-        shutil.rmtree(scratch, ignore_errors=True)
-    value = worst([outcome.value for outcome in found.outcomes])
+            scratch = spark_options.temporary
+            found = interruptible(lambda: audit(spark, path, options=options, scratch=scratch, tell=tell))
+        write(found)
     if as_json:
         runs = [_facts(outcome) for outcome in found.outcomes]
-        show.print_json({"verdict": value, "summary": summary(found), "out": str(out), "runs": runs})
+        show.print_json({"verdict": found.value, "summary": summary(found), "out": out, "runs": runs})
     else:
         _print(found, out)
-    return EXIT_OF_VALUE[value]
+    return EXIT_OF_VALUE[found.value]
+
+
+@contextmanager
+def _written(spark: SparkSession, out: str, force: bool) -> Iterator[Callable[[Audit], None]]:
+    """What writes the results; they appear when the block ends well."""
+    try:
+        target = place(out, storage_settings(spark)).resolve()
+    except Unreachable:
+        yield lambda found: write_by_spark(found, out, force)
+        return
+    with appearing(target, "summary.json", force) as directory:
+        yield lambda found: write_results(found, directory)
 
 
 def _facts(outcome: Outcome) -> dict[str, object]:
@@ -66,7 +84,7 @@ def _facts(outcome: Outcome) -> dict[str, object]:
     return {**report, "run": outcome.run, "value": outcome.value, "refusal": outcome.refusal}
 
 
-def _print(found: Audit, out: Path) -> None:
+def _print(found: Audit, out: str) -> None:
     bad = [outcome for outcome in found.outcomes if outcome.value != "kept"]
     _print_table(bad[:RUNS_SHOWN] or found.outcomes[:RUNS_SHOWN])
     for outcome in bad[:RUNS_SHOWN]:
@@ -102,7 +120,7 @@ def _print_table(outcomes: Sequence[Outcome]) -> None:
     show.out.print()
 
 
-def _print_summary(found: Audit, out: Path) -> None:
+def _print_summary(found: Audit, out: str) -> None:
     told = summary(found)
     memory = told["memory_bytes"]
     show.print_facts(
@@ -117,7 +135,7 @@ def _print_summary(found: Audit, out: Path) -> None:
             *((f"{count:,} refused", reason) for reason, count in told["refused_because"].items()),
             ("took", ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in told["seconds"].items())),
             ("memory", ", ".join(f"{who} {_mega(count)}" for who, count in memory.items() if count)),
-            ("written", str(out)),
+            ("written", out),
         ],
     )
 

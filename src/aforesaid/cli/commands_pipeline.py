@@ -47,10 +47,10 @@ def sweep(
 
 def audit(
     traces: Annotated[
-        Path, Argument(help="A directory of runs, or of tables over all runs; see docs/audit.md.")
+        str, Argument(help="A directory of runs, or of tables over all runs, or a URI; see docs/audit.md.")
     ],
     out: Annotated[
-        Path, Option(help="Where the tables go: DIR/verdicts.parquet, violations.parquet, summary.json, ...")
+        str, Option(help="Where the tables go, a directory or a URI: DIR/verdicts.parquet, summary.json, ...")
     ],
     properties: Annotated[
         list[str] | None,
@@ -74,7 +74,7 @@ def audit(
     Rows that cannot be judged are counted and set aside, never dropped; a damaged run stops no other.
 
     [dim]aforesaid audit traces --out audit[/dim]
-    [dim]aforesaid audit /shared/traces --out /shared/audit --master spark://host:7077[/dim]
+    [dim]aforesaid audit s3a://bucket/traces --out s3a://bucket/audit --master spark://host:7077[/dim]
     """
     from aforesaid.cli.audit import audit_runs
     from aforesaid.pipeline.session import SparkOptions

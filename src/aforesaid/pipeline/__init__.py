@@ -1,1 +1,35 @@
-"""The data pipeline on Spark: sweep, audit, metrics. Only this package imports pyspark."""
+"""The data pipeline on Spark: sweep, audit, metrics. Only this package imports pyspark.
+
+Each is a function of a Spark session, whoever started it, and imported when it is first asked for:
+`aforesaid.pipeline.audit(spark, "s3a://bucket/traces")`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aforesaid.pipeline.auditing import AuditOptions, audit
+    from aforesaid.pipeline.measuring import metrics
+    from aforesaid.pipeline.session import SparkOptions, spark_session
+    from aforesaid.pipeline.sweeping import sweep
+
+__all__ = ["AuditOptions", "SparkOptions", "audit", "metrics", "spark_session", "sweep"]
+
+_ROOMS = {
+    "AuditOptions": "auditing",
+    "SparkOptions": "session",
+    "audit": "auditing",
+    "metrics": "measuring",
+    "spark_session": "session",
+    "sweep": "sweeping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return getattr(import_module(f"aforesaid.pipeline.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS})

@@ -370,7 +370,11 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """The line that says why: a Python worker's last line, or the last cause of a Java stack trace."""
+    """The line that says why: what a Python worker raised, or the last cause of a Java stack trace."""
+    _, raised, worker = str(error).rpartition("Traceback (most recent call last):\n")
+    if raised:
+        # Frames are indented; what follows them is the exception.
+        return next((line for line in worker.splitlines() if not line.startswith(" ")), raised)[:300]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("Caused by: ", ": "))]
     line = causes[-1] if causes else lines[0] if lines else type(error).__name__

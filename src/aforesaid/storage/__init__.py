@@ -15,6 +15,7 @@ from aforesaid.storage.place import (
     listing,
     place,
     remove_tree,
+    sizes_below,
     together,
     total_size,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "put_file",
     "reason",
     "remove_tree",
+    "sizes_below",
     "together",
     "total_size",
     "writing",

@@ -221,3 +221,22 @@ def total_size(there: Place) -> int:
     path = cast(Path, there)
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def sizes_below(there: Place) -> dict[str, int]:
+    """The bytes of each file in a directory and below, by its path within it; of a file itself by no name.
+
+    In a store this is one request or two, however much there is, or one for each thousand.
+    """
+    if isinstance(there, Remote):
+        info = there.store.get_file_info(there.path)
+        if info.type == fs.FileType.File:
+            return {"": int(info.size)}
+        below = there.store.get_file_info(fs.FileSelector(there.path, recursive=True, allow_not_found=True))
+        start = len(there.path) + 1
+        return {one.path[start:]: int(one.size) for one in below if one.type == fs.FileType.File}
+    path = cast(Path, there)
+    if path.is_file():
+        return {"": path.stat().st_size}
+    files = (file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): file.stat().st_size for file in files}

@@ -139,6 +139,9 @@ class Log:
         return len(self.message)
 
 
+NO_LOG = Log(np.empty(0, np.int32), np.empty(0, np.int64))
+
+
 @dataclass(frozen=True)
 class Stabilities:
     """Who called which message stable: known to be delivered by everyone. One row per call, in any order."""

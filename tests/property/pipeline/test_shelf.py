@@ -3,11 +3,9 @@
 import pickle
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from aforesaid.check import Report, blocks, check
@@ -16,10 +14,10 @@ from aforesaid.check.reading import Reading, SliceFindings
 from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing.shelf import Shelf
 from aforesaid.storage import Place
-from aforesaid.trace import Lists, MemoryTrace, Messages
-from aforesaid.trace.parquet import ParquetSink, ParquetTrace, open_trace
+from aforesaid.trace.parquet import ParquetTrace, open_trace
 from support.injected import injected, write
 from support.random_traces import random_trace
+from support.stored import stored
 
 SEEDS = 250
 
@@ -72,53 +70,27 @@ def told(judged: Callable[[], Report]) -> Report | str:
 
 def judged_from_shelf(trace: ParquetTrace, directory: Path) -> Report:
     """The report, one process to a slice, by readers that have nothing but the files."""
-    shelf = Shelf(directory)
-    shelf.put(trace)
+    directory.mkdir()
+    shelf = Shelf(directory / "table")
+    blocks = (trace.message_part(groups) for groups in trace.message_parts(4))
+    shelf.put(trace.run, trace.processes, trace.stabilities, blocks)
     required, judged = properties_of(trace, None)
 
     def gather(reading: Reading) -> list[SliceFindings]:
         sent = pickle.dumps(reading)
         return [found_elsewhere(trace.path, shelf, sent, process) for process in range(len(trace.processes))]
 
-    report = judge(shelf.take(trace), first_reading(judged, None), required, gather)
+    report = judge(shelf.take(trace.stabilities), first_reading(judged, None), required, gather)
     assert [path.name for path in directory.iterdir()] == ["table"]
     return report
 
 
 def found_elsewhere(path: Place, shelf: Shelf, sent: bytes, process: int) -> SliceFindings:
     trace = open_trace(path)
-    reader = shelf.take(trace)
+    reader = shelf.take(trace.stabilities)
     with pytest.raises(ValueError, match="read-only"):
         reader.history.sent[:] = True
     part = range(process, process + 1)
     found = reader.read(pickle.loads(sent), trace.logs(part), part, lambda: None)
     copy: SliceFindings = pickle.loads(pickle.dumps(found))
     return copy
-
-
-def stored(made: MemoryTrace, root: Path, run: str) -> ParquetTrace:
-    """The trace in files, its messages in row groups of two."""
-    with ParquetSink(root, run, row_group_rows=4) as sink:
-        for first in range(0, len(made.messages), 2):
-            sink.messages(part_of(made.messages, slice(first, first + 2)))
-        for process, log in made.logs():
-            size = len(log)
-            columns = np.full(size, process, np.int32), np.arange(size, dtype=np.int32)
-            sink.deliveries(*columns, log.time_ns, log.message)
-        sink.stabilities(made.stabilities)
-        sink.samples(made.samples)
-        sink.close(replace(made.run, run=run), made.processes)
-        return open_trace(sink.path)
-
-
-def part_of(messages: Messages, rows: slice) -> Messages:
-    count = range(len(messages))[rows]
-    return Messages(
-        messages.origin[rows],
-        messages.number[rows],
-        messages.time_ns[rows],
-        messages.sent_after[rows],
-        Lists.of([messages.after[row].tolist() for row in count]),
-        messages.to_all[rows],
-        Lists.of([messages.audience[row].tolist() for row in count]),
-    )

@@ -1,12 +1,13 @@
-"""Audits: every rule of `check` on any number of runs of any size, as Spark tasks over their files.
+"""Audits: every rule of `check` on any number of runs of any size, as Spark tasks.
 
-`sift` and `work` know nothing of Spark; `judging` and `relay` hand their functions to it; `driver` puts it
-all together, and `results` writes it down.
+`judging` judges runs where they lie, `gathering` and `scattered` rows that others laid out; `driver` chooses
+and puts it all together, `results` tells it. What the tasks do (`work`, `sift`, `sifted`, `fitting`, `files`,
+`parcels`, `ranges`) knows nothing of Spark.
 """
 
-from aforesaid.pipeline.auditing.driver import Audit, audit
-from aforesaid.pipeline.auditing.judging import AuditOptions
-from aforesaid.pipeline.auditing.results import summary, write_results
-from aforesaid.pipeline.auditing.work import Outcome
+from aforesaid.pipeline.auditing.driver import audit
+from aforesaid.pipeline.auditing.options import AuditOptions
+from aforesaid.pipeline.auditing.outcome import Outcome
+from aforesaid.pipeline.auditing.results import Audit, summary, write_by_spark, write_results
 
-__all__ = ["Audit", "AuditOptions", "Outcome", "audit", "summary", "write_results"]
+__all__ = ["Audit", "AuditOptions", "Outcome", "audit", "summary", "write_by_spark", "write_results"]

@@ -1,59 +1,60 @@
 """Judges runs in our layout as Spark tasks over their files.
 
 Small runs are judged several to a task. A large run is cut into slices of processes where its row groups
-begin. A first job makes the tables of messages of all large runs ready (`shelf`); then tasks read the slices
-with PyArrow, over the table mapped, and the driver absorbs what they found. Further readings, if the first
-leaves a question, are jobs of their own.
+begin. A first job reads the columns of the tables of messages of all large runs, and the driver makes the
+tables ready (`shelf`); then tasks read the slices with PyArrow, over the table mapped, and the driver absorbs
+what they found. Further readings, if the first leaves a question, are jobs of their own.
 """
 
-import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from uuid import uuid4
+from itertools import islice
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from aforesaid.check import Report
 from aforesaid.check.judge import first_reading, judge, properties_of
-from aforesaid.check.reading import Reading, SliceFindings
+from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.core import Misuse
+from aforesaid.pipeline.auditing.layout import Stored
+from aforesaid.pipeline.auditing.options import AuditOptions
+from aforesaid.pipeline.auditing.outcome import Outcome
+from aforesaid.pipeline.auditing.sharing import Shelves
 from aforesaid.pipeline.auditing.shelf import Shelf
 from aforesaid.pipeline.auditing.work import (
-    Outcome,
+    Columns,
     Part,
     Seen,
-    Table,
     Whole,
+    columns,
+    opened,
     perform,
-    prepare,
-    refused_whole,
+    refused_run,
     run_of,
 )
 from aforesaid.pipeline.progress import Tell
 from aforesaid.pipeline.tasks import run_tasks
-from aforesaid.trace.parquet import ParquetTrace, open_trace
+from aforesaid.storage import Place
+from aforesaid.trace.model import Messages
+from aforesaid.trace.parquet import ParquetTrace
 from aforesaid.trace.parquet.schema import Damaged
 
+COLUMN_ROWS = 1 << 20
+"""About how many messages a task reads for the table that tasks share."""
+WAVE_TASKS = 32
+"""How many such tasks give the driver their columns at a time."""
 
-@dataclass(frozen=True)
-class AuditOptions:
-    """What is required, how much is shown, how work is cut."""
-
-    properties: tuple[str, ...] | None = None
-    """What every run must keep; None: what its algorithm promises."""
-    witnesses_max: int | None = 20
-    """How many violations of each property and run are worded; all are counted."""
-    slice_deliveries: int = 1 << 22
-    """About how many deliveries of a large run one task reads."""
-    whole_bytes: int = 8 << 20
-    """Runs with smaller files of events are judged whole, so many bytes of them to a task."""
+Perform: TypeAlias = Callable[[Sequence[Whole | Part]], list[list[Outcome] | Seen]]
 
 
 @dataclass
 class _Large:
     """A run that is judged in slices."""
 
+    stored: Stored
     trace: ParquetTrace
     shelf: Shelf
     required: tuple[str, ...]
@@ -62,115 +63,149 @@ class _Large:
     seen: list[Seen] = field(default_factory=list)
     """What all tasks gave, in all readings."""
 
-    def table(self) -> Table:
-        return Table(str(self.trace.path), self.shelf)
-
     def parts(self, reading: Reading) -> list[Part]:
-        path = str(self.trace.path)
-        return [Part(path, self.shelf, part.start, part.stop, reading) for part in self.slices]
+        run = self.stored.run
+        return [Part(run, self.shelf, part.start, part.stop, reading) for part in self.slices]
+
+    def columns(self) -> list[Columns]:
+        return [Columns(self.stored.run, part) for part in self.trace.message_parts(COLUMN_ROWS)]
 
 
 def judge_runs(
     spark: SparkSession,
-    paths: Sequence[str],
+    runs: Sequence[Stored],
     options: AuditOptions,
-    scratch: Path,
+    room: Shelves,
     tell: Tell = lambda done, total: None,
 ) -> list[Outcome]:
-    """What became of each run, in the order given. Tables are put under `scratch` for a while."""
-    small = [path for path in paths if _size(path) <= options.whole_bytes]
-    large: dict[str, _Large] = {}
+    """What became of each run, in the order given."""
+    small = [one for one in runs if one.bytes <= options.whole_bytes]
     outcomes: dict[str, Outcome] = {}
-    for path in set(paths).difference(small):
-        try:
-            large[path] = _opened(path, options, scratch)
-        except (Misuse, ValueError) as error:
-            outcomes[path] = refused_whole(path, str(error), isinstance(error, Damaged))
-    prepared = run_tasks(spark, prepare, [run.table() for run in large.values()], tell)
-    for (path, run), ready in zip(list(large.items()), prepared, strict=True):
-        run.seen.append(ready)
-        if ready.refusal:
-            outcomes[path] = refused_whole(path, ready.refusal, ready.final)
-            del large[path]
+    large: list[_Large] = []
+    for one in runs:
+        if one.bytes > options.whole_bytes:
+            try:
+                large.append(_opened(one, options, room))
+            except (Misuse, ValueError) as error:
+                outcomes[str(one.run)] = refused_run(one.run, error)
+    large = _with_tables(spark, large, outcomes, room, tell)
     # The long tasks first, so that the last to end is a short one.
-    parts = [part for one in large.values() for part in one.parts(one.first)]
+    parts = [part for one in large for part in one.parts(one.first)]
     wholes = [Whole(group, options.properties, options.witnesses_max) for group in _grouped(small, options)]
-    perform_all: Callable[[Sequence[Whole | Part]], list[list[Outcome] | Seen]] = partial(
-        run_tasks, spark, perform, tell=tell
-    )
+    perform_all: Perform = partial(run_tasks, spark, perform, tell=tell)
     results = iter(perform_all([*parts, *wholes]))
-    for path, one in large.items():
-        seen = [result for _, result in zip(one.slices, results, strict=False) if isinstance(result, Seen)]
-        outcomes[path] = _merged(path, one, seen, perform_all)
+    for run in large:
+        seen = [result for _, result in zip(run.slices, results, strict=False) if isinstance(result, Seen)]
+        outcomes[str(run.stored.run)] = _merged(run, seen, perform_all)
+        room.drop(run.shelf)
     for result in results:
         if isinstance(result, list):
             outcomes |= {outcome.path: outcome for outcome in result}
-    return [outcomes[path] for path in paths]
+    return [outcomes[str(one.run)] for one in runs]
 
 
-def _size(path: str) -> int:
-    """The bytes of a run's events, of which the table of messages has to be held in one piece."""
-    size = 0
-    for name in ("messages", "deliveries"):
-        table = Path(path) / f"{name}.parquet"
-        try:
-            size += sum(file.stat().st_size for file in (table.iterdir() if table.is_dir() else [table]))
-        except OSError:
-            continue  # Whoever opens the run will tell.
-    return size
-
-
-def _grouped(paths: Iterable[str], options: AuditOptions) -> Iterator[tuple[str, ...]]:
+def _grouped(runs: Iterable[Stored], options: AuditOptions) -> Iterator[tuple[Place, ...]]:
     """Runs in groups of about `whole_bytes` bytes, the largest runs first."""
-    group: list[str] = []
+    group: list[Place] = []
     size = 0
-    for path in sorted(paths, key=_size, reverse=True):
+    for one in sorted(runs, key=lambda one: one.bytes, reverse=True):
         # A run costs something however small it is.
-        weight = max(_size(path), options.whole_bytes // 32)
+        weight = max(one.bytes, options.whole_bytes // 32)
         if group and size + weight > options.whole_bytes:
             yield tuple(group)
             group, size = [], 0
-        group.append(path)
+        group.append(one.run)
         size += weight
     if group:
         yield tuple(group)
 
 
-def _opened(path: str, options: AuditOptions, scratch: Path) -> _Large:
-    trace = open_trace(path)
-    shelf = Shelf((scratch / "tables" / uuid4().hex).resolve())
+def _opened(one: Stored, options: AuditOptions, room: Shelves) -> _Large:
+    trace = opened(one.run)
     required, judged = properties_of(trace, options.properties)
     first = first_reading(judged, options.witnesses_max)
-    return _Large(trace, shelf, required, first, trace.slices(options.slice_deliveries))
+    return _Large(one, trace, room.new(), required, first, trace.slices(options.slice_deliveries))
 
 
-def _merged(
-    path: str, one: _Large, seen: list[Seen], run: Callable[[Sequence[Part]], Sequence[object]]
-) -> Outcome:
+def _with_tables(
+    spark: SparkSession, large: Sequence[_Large], outcomes: dict[str, Outcome], room: Shelves, tell: Tell
+) -> list[_Large]:
+    """Make the tables that tasks share; the runs that have one."""
+    ready = []
+    tasks = [one.columns() for one in large]
+    results = _in_waves(spark, [task for of_one in tasks for task in of_one], tell)
+    for one, of_one in zip(large, tasks, strict=True):
+        results_of_one = islice(results, len(of_one))
+        try:
+            blocks = _sound(one, results_of_one)
+            one.shelf.put(one.trace.run, one.trace.processes, one.trace.stabilities, blocks)
+            room.share(one.shelf)
+            ready.append(one)
+        except (Misuse, ValueError) as error:
+            outcomes[str(one.stored.run)] = refused_run(one.stored.run, error)
+        deque(results_of_one, maxlen=0)
+    return ready
+
+
+def _in_waves(
+    spark: SparkSession, tasks: Sequence[Columns], tell: Tell
+) -> Iterator[tuple[Seen, list[Messages]]]:
+    for first in range(0, len(tasks), WAVE_TASKS):
+        yield from run_tasks(spark, columns, tasks[first : first + WAVE_TASKS], tell)
+
+
+def _sound(one: _Large, results: Iterable[tuple[Seen, list[Messages]]]) -> Iterator[Messages]:
+    for seen, read in results:
+        one.seen.append(seen)
+        refuse_unread([seen])
+        yield from read
+
+
+def _merged(one: _Large, begun: Sequence[Seen], perform_all: Perform) -> Outcome:
     """The outcome of a large run, from what its slices gave in the first reading and in those that follow."""
 
-    def gather(reading: Reading) -> list[SliceFindings]:
-        again = reading is not one.first
-        results = (
-            [result for result in run(one.parts(reading)) if isinstance(result, Seen)] if again else seen
-        )
-        one.seen.extend(results)
-        for result in results:
-            if result.refusal:
-                raise (Damaged if result.final else Misuse)(result.refusal)
-        return [result.findings for result in results]
+    def read(reading: Reading) -> list[Seen]:
+        return [result for result in perform_all(one.parts(reading)) if isinstance(result, Seen)]
 
     try:
-        report = judge(one.shelf.take(one.trace), one.first, one.required, gather)
+        reader = one.shelf.take(one.trace.stabilities)
+        report = judged_in_slices(reader, one.first, one.required, begun, read, one.seen)
     except (Misuse, ValueError) as error:
-        outcome = refused_whole(path, str(error), isinstance(error, Damaged))
+        outcome = refused_run(one.stored.run, error)
     else:
-        outcome = Outcome(run_of(path), path, report, "", one.trace.event_counts)
-    finally:
-        shutil.rmtree(one.shelf.directory, ignore_errors=True)
+        outcome = Outcome(run_of(one.stored.run), str(one.stored.run), report, "", one.trace.event_counts)
+    return with_work(replace(outcome, slices=len(one.slices)), one.seen)
+
+
+def judged_in_slices(
+    reader: Reader,
+    first: Reading,
+    required: tuple[str, ...],
+    begun: Sequence[Seen],
+    read: Callable[[Reading], Sequence[Seen]],
+    seen: list[Seen],
+) -> Report:
+    """The report on a run of which the first reading has been made; `seen` gets what all readings gave."""
+
+    def gather(reading: Reading) -> list[SliceFindings]:
+        results = begun if reading is first else read(reading)
+        seen.extend(results)
+        refuse_unread(results)
+        return [result.findings for result in results]
+
+    return judge(reader, first, required, gather)
+
+
+def refuse_unread(seen: Iterable[Seen]) -> None:
+    for one in seen:
+        if one.refusal:
+            raise (Misuse if one.by_rows else Damaged)(one.refusal)
+
+
+def with_work(outcome: Outcome, seen: Sequence[Seen]) -> Outcome:
+    """The same, with the work of all tasks for it."""
     return replace(
         outcome,
-        slices=len(one.slices),
-        seconds=sum(result.seconds for result in one.seen),
-        memory_bytes=max(result.memory_bytes for result in one.seen),
+        seconds=sum(one.seconds for one in seen),
+        memory_bytes=max((one.memory_bytes for one in seen), default=0),
     )

@@ -4,59 +4,73 @@ Others' traces are the same tables, each over all runs: `ROOT/deliveries` or `RO
 or a directory of files in any order, with the run's name in a column `run` (or in directories `run=...`).
 """
 
+from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from aforesaid.core import Misuse
+from aforesaid.pipeline.auditing.files import Piece, check_first, pieces_of
+from aforesaid.pipeline.auditing.sifted import TABLES
+from aforesaid.storage import Place, sizes_below
 from aforesaid.trace.parquet import find_runs
-from aforesaid.trace.parquet.schema import EVENTS, OPTIONAL, RUN_PREFIX, reading
+from aforesaid.trace.parquet.schema import RUN_PREFIX, reading
 
-TABLES = ("runs", "processes", *EVENTS)
-"""What an audit reads."""
+
+@dataclass(frozen=True)
+class Stored:
+    """A run in a directory of its own."""
+
+    run: Place
+    bytes: int
+    """The size of its messages and deliveries."""
+
+    def pieces(self, name: str) -> list[Piece]:
+        """Its rows, as others would have them."""
+        return [piece for table in TABLES for piece in pieces_of(table, self.run / f"{table}.parquet", name)]
 
 
 @dataclass(frozen=True)
 class Ours:
     """Runs, each in a directory of its own."""
 
-    paths: tuple[str, ...]
+    runs: tuple[Stored, ...]
 
 
 @dataclass(frozen=True)
 class Others:
-    """Tables over all runs: where each is."""
+    """The files of tables over all runs."""
 
-    tables: dict[str, str]
+    pieces: tuple[Piece, ...]
 
 
-def find_layout(path: Path) -> Ours | Others:
-    """How the traces at a path are laid out; refuses what is neither."""
-    root = path.resolve()
+def find_layout(root: Place) -> Ours | Others:
+    """How the traces at a place are laid out; refuses what is neither."""
+    root = root.resolve()
     if root.is_dir() and not root.name.startswith(RUN_PREFIX):
-        tables = {name: place for name in TABLES if (place := _place(root, name))}
-        if "runs" in tables and _tells_runs(tables["runs"]):
-            for name in TABLES:
-                if name not in tables and name not in OPTIONAL:
-                    raise Misuse(f"{path} lacks the table {name}: there is neither {name}.parquet nor {name}")
-            return Others({name: str(place) for name, place in tables.items()})
-    return Ours(tuple(str(run.resolve()) for run in find_runs(path)))
+        pieces = [piece for name in TABLES for piece in _over_all_runs(root, name)]
+        if any(_tells_run(piece) for piece in pieces[:1]):
+            check_first(pieces)
+            return Others(tuple(pieces))
+    runs = find_runs(root)
+    # One listing of all: a store is slow to tell of files one by one.
+    sizes: Counter[str] = Counter()
+    for path, size in sizes_below(root).items():
+        run, table = ("", path) if runs == [root] else path.partition("/")[::2]
+        if table.startswith(("messages.parquet", "deliveries.parquet")):
+            sizes[run] += size
+    return Ours(tuple(Stored(run, sizes["" if run == root else run.name]) for run in runs))
 
 
-def _place(root: Path, name: str) -> Path | None:
+def _over_all_runs(root: Place, name: str) -> list[Piece]:
     for place in (root / f"{name}.parquet", root / name):
         if place.exists():
-            return place
-    return None
+            return list(pieces_of(name, place))
+    return []
 
 
-def _tells_runs(table: Path) -> bool:
-    """Whether a table says which run each row belongs to."""
-    if table.is_dir() and any(table.glob(f"{RUN_PREFIX}*")):
+def _tells_run(piece: Piece) -> bool:
+    """Whether it says which run each row belongs to."""
+    if piece.run is not None:
         return True
-    files = sorted(table.glob("[!._]*.parquet")) if table.is_dir() else [table]
-    if not files:
-        raise Misuse(f"{table} holds no Parquet file")
-    with reading(files[0]):
-        return "run" in pq.read_schema(files[0]).names
+    with reading(piece.file), piece.file.open("rb") as file:
+        return "run" in pq.read_schema(file).names

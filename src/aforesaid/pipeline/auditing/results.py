@@ -10,15 +10,17 @@
 """
 
 import json
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
 from aforesaid.check.verdict import REQUIRED_BY_DEFAULT, required_names
-from aforesaid.pipeline.auditing.driver import Audit
-from aforesaid.pipeline.auditing.work import Outcome
+from aforesaid.pipeline.auditing.outcome import Outcome
 from aforesaid.pipeline.memory import peak_memory_bytes
 from aforesaid.trace.parquet.schema import EVENTS
 
@@ -68,21 +70,71 @@ SCHEMAS = {
 }
 
 
-def write_results(audit: Audit, directory: Path, quarantine: Path, required: tuple[str, ...] | None) -> None:
+@dataclass
+class Audit:
+    """What became of all runs: as objects, as tables, and as DataFrames of the session that judged them."""
+
+    spark: SparkSession
+    required: tuple[str, ...] | None
+    """What every run had to keep; None: what its algorithm promises."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each stage took."""
+    jvm_bytes: int = 0
+    """The most memory that Spark's JVM on this machine held."""
+
+    @property
+    def value(self) -> str:
+        """Violated if a run is, else unknown if one is or if there is none, else kept."""
+        values = {outcome.value for outcome in self.outcomes}
+        return "violated" if "violated" in values else "kept" if values == {"kept"} else "unknown"
+
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+        for outcome in self.outcomes:
+            rows["verdicts"] += _verdicts(outcome, self.required)
+            rows["violations"] += _violations(outcome)
+            rows["refused"] += _refused(outcome)
+            rows["quarantine"] += _quarantine(outcome)
+            rows["summary"].append(_summary(outcome))
+        return {name: pa.Table.from_pylist(rows[name], schema) for name, schema in SCHEMAS.items()}
+
+    @property
+    def verdicts(self) -> DataFrame:
+        return self.spark.createDataFrame(self.tables["verdicts"])
+
+    @property
+    def violations(self) -> DataFrame:
+        return self.spark.createDataFrame(self.tables["violations"])
+
+    @property
+    def refused(self) -> DataFrame:
+        return self.spark.createDataFrame(self.tables["refused"])
+
+    @property
+    def quarantine(self) -> DataFrame:
+        return self.spark.createDataFrame(self.tables["quarantine"])
+
+    @property
+    def summary(self) -> DataFrame:
+        return self.spark.createDataFrame(self.tables["summary"])
+
+
+def write_results(audit: Audit, directory: Path) -> None:
     """All tables and the summary, into a directory."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for outcome in audit.outcomes:
-        rows["verdicts"] += _verdicts(outcome, required)
-        rows["violations"] += _violations(outcome)
-        rows["refused"] += _refused(outcome)
-        rows["summary"].append(_summary(outcome))
-    for name, schema in SCHEMAS.items():
-        if name != "quarantine":
-            pq.write_table(pa.Table.from_pylist(rows[name], schema), directory / f"{name}.parquet")
-    with pq.ParquetWriter(directory / "quarantine.parquet", SCHEMAS["quarantine"]) as writer:
-        for part in sorted(quarantine.glob("*.parquet")):
-            writer.write_table(pq.read_table(part))
+    for name, table in audit.tables.items():
+        pq.write_table(table, directory / f"{name}.parquet")
     (directory / "summary.json").write_text(json.dumps(summary(audit), indent=2) + "\n")
+
+
+def write_by_spark(audit: Audit, uri: str, overwrite: bool = False) -> None:
+    """The same where only Spark can write: each table a directory of files."""
+    mode = "overwrite" if overwrite else "error"
+    for name, table in audit.tables.items():
+        audit.spark.createDataFrame(table).coalesce(1).write.mode(mode).parquet(f"{uri}/{name}.parquet")
+    told = audit.spark.createDataFrame([(json.dumps(summary(audit)),)], "value string")
+    told.coalesce(1).write.mode(mode).text(f"{uri}/summary.json")
 
 
 def summary(audit: Audit) -> dict[str, Any]:
@@ -174,4 +226,11 @@ def _refused(outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {"run": outcome.run, "table": table, "reason": reason, "rows": count}
         for (table, reason), count in outcome.refused.items()
+    ]
+
+
+def _quarantine(outcome: Outcome) -> list[dict[str, Any]]:
+    return [
+        {"run": outcome.run, "table": table, "reason": reason, "row": row}
+        for table, reason, row in outcome.quarantine
     ]

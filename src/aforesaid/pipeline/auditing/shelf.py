@@ -3,67 +3,84 @@
 All that a judgement derives from the table lies in one file. Processes that map it share its pages, and the
 system can drop pages and read them again: a table that does not fit into memory is slower, and no more. It is
 made with the memory of a few blocks of rows; what lies in between goes through files without a name.
+
+The driver makes it, of columns that tasks have read. Executors of other machines get a copy from Spark.
 """
 
 import io
 import mmap
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
+from pyspark import SparkFiles
 
 from aforesaid.check.reading import Reader
-from aforesaid.trace.model import Lists, Log, Messages, Processes, Run, StabilitiesByProcess
-from aforesaid.trace.parquet import ParquetTrace
+from aforesaid.trace.model import NO_LOG, Lists, Log, Messages, Processes, Run, StabilitiesByProcess
 
 _ALIGNMENT = 64
 _LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True)
+class Tables:
+    """A trace but for its logs, which are read elsewhere."""
+
+    run: Run
+    processes: Processes
+    messages: Messages
+    stabilities: StabilitiesByProcess
+
+    def log(self, process: int) -> Log:
+        return NO_LOG
+
+    def logs(self) -> Iterator[tuple[int, Log]]:
+        return iter(())
+
+
+@dataclass(frozen=True)
 class Shelf:
-    """Where what was made ready of one run lies: a directory that all machines see."""
+    """The file in which what was made ready of one run lies."""
 
-    directory: Path
+    path: Path
 
-    def put(self, trace: ParquetTrace) -> None:
-        """Make a run's table ready; it appears when it is complete."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        reader = Reader(_WithMessages(trace, self._messages(trace)), self.room)
+    def put(
+        self, run: Run, processes: Processes, stabilities: StabilitiesByProcess, blocks: Iterable[Messages]
+    ) -> None:
+        """Make a run's table ready, from its messages in blocks."""
+        messages = self._messages(blocks)
+        reader = Reader(Tables(run, processes, messages, stabilities), self.room)
         reader.prepare()
-        hidden = self.directory / f".{uuid4().hex}"
-        with open(hidden, "wb") as file:
-            _write(reader, file, trace.stabilities)
-        hidden.rename(self._table)
+        with self.path.open("wb") as file:
+            _write(reader, file, stabilities)
 
-    def take(self, trace: ParquetTrace) -> Reader:
+    def take(self, stabilities: StabilitiesByProcess) -> Reader:
         """A reader of the run's logs, over the mapped table."""
-        with open(self._table, "rb") as file:
-            return _read(file, trace.stabilities)
+        # Where Spark has put a copy, unless this is the machine on which it was made.
+        path = self.path if self.path.exists() else Path(SparkFiles.get(self.path.name))
+        with path.open("rb") as file:
+            return _read(file, stabilities)
 
     def room(self, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         """An array in a file without a name, which is gone when the array is."""
-        with tempfile.TemporaryFile(dir=self.directory) as file:
+        # Other machines have no such directory, but one of their own for temporary files.
+        directory = self.path.parent if self.path.parent.is_dir() else None
+        with tempfile.TemporaryFile(dir=directory) as file:
             size = max(1, count * np.dtype(kind).itemsize)
             file.truncate(size)
             return np.frombuffer(mmap.mmap(file.fileno(), size), kind, count)
 
-    @property
-    def _table(self) -> Path:
-        return self.directory / "table"
-
-    def _messages(self, trace: ParquetTrace) -> Messages:
+    def _messages(self, blocks: Iterable[Messages]) -> Messages:
         with ExitStack() as files:
 
             def column(kind: npt.DTypeLike) -> _Column:
-                return _Column(files.enter_context(tempfile.TemporaryFile(dir=self.directory)), kind)
+                return _Column(files.enter_context(tempfile.TemporaryFile(dir=self.path.parent)), kind)
 
             numbers = {
                 "origin": column(np.int32),
@@ -74,7 +91,7 @@ class Shelf:
             }
             after = _ListColumn(column(np.int64), column(np.int32))
             audience = _ListColumn(column(np.int64), column(np.int32))
-            for block in trace.message_blocks():
+            for block in blocks:
                 for name, growing in numbers.items():
                     growing.add(getattr(block, name))
                 after.add(block.after)
@@ -115,23 +132,6 @@ class _ListColumn:
 
     def mapped(self) -> Lists:
         return Lists(self._offsets.mapped(), self._values.mapped())
-
-
-class _WithMessages:
-    """A stored trace with its table of messages elsewhere."""
-
-    def __init__(self, trace: ParquetTrace, messages: Messages) -> None:
-        self._trace = trace
-        self.messages = messages
-        self.run: Run = trace.run
-        self.processes: Processes = trace.processes
-        self.stabilities: StabilitiesByProcess = trace.stabilities
-
-    def log(self, process: int) -> Log:
-        return self._trace.log(process)
-
-    def logs(self) -> Iterator[tuple[int, Log]]:
-        return self._trace.logs()
 
 
 class _Pickler(pickle.Pickler):

@@ -62,19 +62,28 @@ class Sifted:
     def used(self) -> Any:
         return self.table.filter(pa.array(self.codes == USED))
 
-    def refused(self) -> Any:
-        """The rows refused, with the reason of each."""
-        rows = self.table.filter(pa.array(self.codes != USED))
-        told = [REASONS[code] for code in self.codes[self.codes != USED].tolist()]
-        return rows.append_column("reason", pa.array(told, pa.string()))
+    def reasons(self) -> dict[str, int]:
+        """How many rows were refused, by reason."""
+        codes, counts = np.unique(self.codes[self.codes != USED], return_counts=True)
+        return {REASONS[code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+    def refused(self, rows_max: int) -> list[tuple[str, str]]:
+        """The first rows refused: the reason, and the row as it came."""
+        places = np.flatnonzero(self.codes != USED)[:rows_max]
+        rows = self.table.take(pa.array(places)).to_pylist()
+        told = self.codes[places].tolist()
+        return [(REASONS[code], str(row)) for code, row in zip(told, rows, strict=True)]
 
 
 def sift_deliveries(table: Any, process_count: int, message_count: int) -> Sifted:
     """Rows of `deliveries`, with every row of each process they name."""
     process, position = _integers(table, "process"), _integers(table, "position")
-    order = np.lexsort((position, process))
-    table = table.take(pa.array(order))
-    process, position = process[order], position[order]
+    # One key sorts many times faster than two; what is outside of its halves is refused anyway.
+    key = (np.clip(process, -1, process_count) << 32) + np.clip(position, -1, (1 << 31) - 1)
+    if np.any(key[1:] < key[:-1]):
+        order = np.argsort(key)
+        table = table.take(pa.array(order))
+        process, position = process[order], position[order]
     message, time_ns = _integers(table, "message"), _integers(table, "time_ns")
     codes = np.zeros(len(process), np.int8)
     codes[time_ns == _NONE] = _NO_TIME

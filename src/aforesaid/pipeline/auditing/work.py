@@ -1,51 +1,32 @@
 """What the tasks of an audit do: judge whole runs, or read a slice of a large one. No Spark here."""
 
+import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from aforesaid.check import Report, check
+from aforesaid.check import check
 from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.core import Misuse
+from aforesaid.pipeline.auditing.files import rows_of_run
+from aforesaid.pipeline.auditing.outcome import Outcome, refused_whole
 from aforesaid.pipeline.auditing.shelf import Shelf
+from aforesaid.pipeline.auditing.sifted import judge_sifted, refuse_lacking
 from aforesaid.pipeline.memory import peak_memory_bytes
+from aforesaid.storage import Place
+from aforesaid.trace.model import Messages
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, Damaged
 from aforesaid.trace.parquet.table import open_table
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one run: a report, or why there is none."""
-
-    run: str
-    path: str
-    report: Report | None
-    refusal: str = ""
-    rows: dict[str, int] = field(default_factory=dict)
-    """The rows of each table of events."""
-    refused: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How many of them were refused, by table and reason."""
-    slices: int = 1
-    seconds: float = 0.0
-    """The work of all tasks for it."""
-    memory_bytes: int = 0
-    """The most that a worker held while it was at it."""
-    final: bool = False
-    """Whether it was refused for what its files are, so that no second look at its rows would help."""
-
-    @property
-    def value(self) -> str:
-        return "unknown" if self.report is None else self.report.value()
-
-
-@dataclass(frozen=True)
 class Whole:
     """Some small runs, to be judged each in one go."""
 
-    paths: tuple[str, ...]
+    runs: tuple[Place, ...]
     properties: tuple[str, ...] | None
     witnesses_max: int | None
 
@@ -54,7 +35,7 @@ class Whole:
 class Part:
     """A slice of a large run's processes, to be read."""
 
-    path: str
+    run: Place
     shelf: Shelf
     first: int
     last: int
@@ -62,20 +43,20 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A large run's table of messages, to be made ready before its slices are read."""
+class Columns:
+    """Some row groups of a large run's table of messages, to be read."""
 
-    path: str
-    shelf: Shelf
+    run: Place
+    groups: range
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a slice gave, or why it could not be read; of a table, only the latter."""
+    """What a slice gave, or why it could not be read."""
 
     findings: SliceFindings
     refusal: str
-    final: bool
+    by_rows: bool
     seconds: float
     memory_bytes: int
 
@@ -83,71 +64,108 @@ class Seen:
 def perform(task: Whole | Part) -> list[Outcome] | Seen:
     """One task of an audit."""
     if isinstance(task, Whole):
-        return [_judge_one(path, task.properties, task.witnesses_max) for path in task.paths]
-    return _seen(partial(_read, task))
+        return [_judge_one(run, task.properties, task.witnesses_max) for run in task.runs]
+    _refuse_unseen(task.run)
+    return seen(partial(_read, task))
 
 
-def prepare(table: Table) -> Seen:
-    """One task before it."""
-    return _seen(partial(_put, table))
+def run_of(run: Place) -> str:
+    return run.name.removeprefix(RUN_PREFIX)
 
 
-def run_of(path: str | Path) -> str:
-    return Path(path).name.removeprefix(RUN_PREFIX)
+def refused_run(run: Place, error: Exception) -> Outcome:
+    """A run of ours of which nothing can be judged; for its rows alone, if its files are undamaged."""
+    outcome = refused_whole(run_of(run), str(run), str(error), _row_counts(run))
+    return replace(outcome, by_rows=not isinstance(error, Damaged))
 
 
-def refused_whole(path: str, refusal: str, final: bool = False) -> Outcome:
-    """A run of which nothing can be judged: its rows, as far as its files tell their number, are refused."""
-    rows = _row_counts(path)
-    reasons = {(table, f"the run is refused: {refusal}"): count for table, count in rows.items()}
-    return Outcome(run_of(path), path, None, refusal, rows, reasons, final=final)
+def opened(run: Place) -> ParquetTrace:
+    """A run of ours, unless a table lacks its rows: it cannot be told from one that was lost."""
+    trace = open_trace(run)
+    if any(trace.event_counts.values()):
+        refuse_lacking(run_of(run), trace.run, trace.event_counts)
+    return trace
 
 
-def _judge_one(path: str, properties: Sequence[str] | None, witnesses_max: int | None) -> Outcome:
+def columns(task: Columns) -> tuple[Seen, list[Messages]]:
+    """One task before it; of a table that cannot be read, only why."""
+    _refuse_unseen(task.run)
+    read: list[Messages] = []
+
+    def work() -> SliceFindings:
+        read.append(opened(task.run).message_part(task.groups))
+        return {}
+
+    return seen(work), read
+
+
+def _judge_one(run: Place, properties: Sequence[str] | None, witnesses_max: int | None) -> Outcome:
     began = time.perf_counter()
+    _refuse_unseen(run)
     try:
-        trace = open_trace(path)
+        trace = opened(run)
         report = check(trace, properties, witnesses_max)
-    except (Misuse, ValueError) as error:
-        return refused_whole(path, str(error), isinstance(error, Damaged))
-    seconds = time.perf_counter() - began
-    return Outcome(run_of(path), path, report, "", trace.event_counts, {}, 1, seconds, peak_memory_bytes())
+        outcome = Outcome(run_of(run), str(run), report, "", trace.event_counts)
+    except Damaged as error:
+        outcome = refused_run(run, error)
+    except (Misuse, ValueError):
+        outcome = _second_look(run, properties, witnesses_max)
+    return replace(outcome, seconds=time.perf_counter() - began, memory_bytes=peak_memory_bytes())
 
 
-def _seen(work: Callable[[], SliceFindings]) -> Seen:
+def _second_look(run: Place, properties: Sequence[str] | None, witnesses_max: int | None) -> Outcome:
+    """A refused run without the rows that are at fault."""
+    try:
+        outcome = judge_sifted(run_of(run), rows_of_run(run, run_of(run)), properties, witnesses_max)
+    except Misuse as error:
+        return refused_run(run, error)
+    return replace(outcome, path=str(run))
+
+
+def _refuse_unseen(run: Place) -> None:
+    """The driver has seen it."""
+    if isinstance(run, Path) and not run.exists():
+        raise Misuse(
+            f"executor {socket.gethostname()} cannot read {run}: it does not exist there; "
+            "executors must see the data: use a URI that all machines can read"
+        )
+
+
+def seen(work: Callable[[], SliceFindings]) -> Seen:
+    """What a piece of work gave, or why it could not be done."""
     began = time.perf_counter()
     findings: SliceFindings = {}
-    refusal, final = "", False
+    refusal, by_rows = "", False
     try:
         findings = work()
     except (Misuse, ValueError) as error:
-        refusal, final = str(error), isinstance(error, Damaged)
-    return Seen(findings, refusal, final, time.perf_counter() - began, peak_memory_bytes())
-
-
-def _put(table: Table) -> SliceFindings:
-    table.shelf.put(open_trace(table.path))
-    return {}
+        refusal, by_rows = str(error), not isinstance(error, Damaged)
+    return Seen(findings, refusal, by_rows, time.perf_counter() - began, peak_memory_bytes())
 
 
 def _read(part: Part) -> SliceFindings:
-    trace, reader = _reader(part.path, part.shelf)
+    trace, reader = _reader(part)
     processes = range(part.first, part.last)
     return reader.read(part.reading, trace.logs(processes), processes, lambda: None)
 
 
-@lru_cache(maxsize=1)
-def _reader(path: str, shelf: Shelf) -> tuple[ParquetTrace, Reader]:
-    """The run and its reader; the last ones are kept, so that the slices of a run share them."""
-    trace = open_trace(path)
-    return trace, shelf.take(trace)
+_recent: dict[Shelf, tuple[ParquetTrace, Reader]] = {}
+"""The last run and its reader, so that the slices of a run share them."""
 
 
-def _row_counts(path: str) -> dict[str, int]:
+def _reader(part: Part) -> tuple[ParquetTrace, Reader]:
+    if part.shelf not in _recent:
+        _recent.clear()
+        trace = open_trace(part.run)
+        _recent[part.shelf] = trace, part.shelf.take(trace.stabilities)
+    return _recent[part.shelf]
+
+
+def _row_counts(run: Place) -> dict[str, int]:
     counts = {}
     for table in EVENTS:
         try:
-            counts[table] = open_table(Path(path), table).row_count
+            counts[table] = open_table(run, table).row_count
         except Misuse:
             counts[table] = 0
     return counts

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate, pairwise
 
+import pyarrow as pa
+
 from aforesaid.core import Misuse
 from aforesaid.storage import Place, listing, place
 from aforesaid.trace.model import (
@@ -84,20 +86,27 @@ class ParquetTrace:
         with reading(table.path):
             return messages_of(table.path, table.read(), self._process_count, self._message_count)
 
-    def message_blocks(self) -> Iterator[Messages]:
-        """The messages by row groups, which are not kept; in one piece if others shuffled them."""
+    def message_parts(self, rows_max: int) -> list[range]:
+        """The row groups of `messages` in ranges of about so many rows; in one if others shuffled them."""
         table = self._tables["messages"]
-        sizes = [table.group_rows(group) for group in range(table.group_count)]
-        firsts = [0, *accumulate(sizes)]
-        stated = [table.group_range(group, "message") for group in range(table.group_count)]
+        groups = range(table.group_count)
+        firsts = [0, *accumulate(table.group_rows(group) for group in groups)]
+        stated = [table.group_range(group, "message") for group in groups]
         if stated != [(first, after - 1) for first, after in pairwise(firsts)]:
-            yield self.messages
-            return
-        for group, first in enumerate(firsts[:-1]):
-            with reading(table.path):
-                rows = table.read_group(group)
-                block = messages_of(table.path, rows, self._process_count, self._message_count, first)
-            yield block
+            return [groups]
+        cuts = [0]
+        for group in groups:
+            if firsts[group + 1] - firsts[cuts[-1]] > rows_max and group > cuts[-1]:
+                cuts.append(group)
+        return [range(first, after) for first, after in pairwise([*cuts, len(groups)]) if first < after]
+
+    def message_part(self, groups: range) -> Messages:
+        """The messages in one of those ranges; they are not kept."""
+        table = self._tables["messages"]
+        first = sum(table.group_rows(group) for group in range(groups.start))
+        with reading(table.path):
+            rows = pa.concat_tables([table.read_group(group) for group in groups])
+            return messages_of(table.path, rows, self._process_count, self._message_count, first)
 
     @cached_property
     def samples(self) -> Samples:

@@ -70,18 +70,18 @@ def find_table(run: Place, name: str) -> Table | None:
     with reading(path):
         try:
             # Nearly always it is one file: to ask first would be a request more.
-            return _File(run, name, path)
+            return File(run, name, path)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             names = sorted(file for file in listing(path) if fnmatch(file, "[!._]*.parquet"))
-        return _Files(name, path, [_File(run, name, path / file) for file in names]) if names else None
+        return _Files(name, path, [File(run, name, path / file) for file in names]) if names else None
 
 
-class _File:
-    """A table in one file."""
+class File:
+    """A table in one file, with other columns besides if they are asked for."""
 
-    def __init__(self, run: Place, name: str, path: Place) -> None:
+    def __init__(self, run: Place, name: str, path: Place, besides: tuple[str, ...] = ()) -> None:
         self.name, self.path = name, path
-        self._columns = SCHEMAS[name].names
+        self._columns = [*SCHEMAS[name].names, *besides]
         self._bytes = Ranges(path)
         with reading(self.path):
             footer = footer_of(path, self._bytes)
@@ -94,6 +94,9 @@ class _File:
         if version is not None:
             check_version(run, version)
         check_columns(self.path, name, schema)
+        for column in besides:
+            if column not in schema.names:
+                raise Misuse(f"{path}: table {name} lacks column {column}")
 
     @property
     def row_count(self) -> int:
@@ -132,6 +135,10 @@ class _File:
                     self._checked(self._seal, range(group, group + 1))
 
     def _read(self, groups: range) -> Any:
+        return conformed(self.path, self.name, self.raw(groups))
+
+    def raw(self, groups: range) -> Any:
+        """The rows of some row groups as they are."""
         with reading(self.path):
             source = self._bytes.source()
             if self._seal is not None and groups:
@@ -139,8 +146,7 @@ class _File:
             # Ahead of time only where it saves requests: else nothing is, and what was read is freed.
             options = {"pre_buffer": isinstance(source, pa.NativeFile), "page_checksum_verification": True}
             with pq.ParquetFile(source, metadata=self._metadata, **options) as file:
-                rows = file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
-        return conformed(self.path, self.name, rows)
+                return file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
 
     def _checked(self, seal: Seal, groups: range) -> "_Window":
         """The bytes of some row groups, one after the other, if they are what was sealed."""
@@ -178,7 +184,7 @@ class _Window:
 class _Files:
     """A table in several files."""
 
-    def __init__(self, name: str, path: Place, files: list[_File]) -> None:
+    def __init__(self, name: str, path: Place, files: list[File]) -> None:
         self.name, self.path = name, path
         self._files = files
         self._starts = [0, *accumulate(file.group_count for file in files)]
@@ -210,6 +216,6 @@ class _Files:
         for file in self._files:
             file.verify()
 
-    def _place(self, group: int) -> tuple[_File, int]:
+    def _place(self, group: int) -> tuple[File, int]:
         file = bisect_right(self._starts, group) - 1
         return self._files[file], group - self._starts[file]
