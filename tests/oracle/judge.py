@@ -42,6 +42,8 @@ class Judge:
         self.audience: dict[tuple[int, int], tuple[int, ...]] = {}
         self.gone: set[int] = set()
         """Who was evicted by anybody: nothing is owed to them, and what they said need not arrive."""
+        self.lost = [0] * n
+        """As bits: what each process, if it was evicted, may not deliver any more."""
         self.waits = self.flags = self.permits = 0
         """How often something waited, was flagged, was permitted: where nothing did, nothing was tried."""
 
@@ -90,6 +92,9 @@ class Judge:
         early = self.past[m] & self.to[i] & ~self.at[i] & ~self._by_gone(i)
         if early and i not in self.gone:
             raise Broken(f"causal: {i} delivers {origin}'s {number} before {self._names(early)}")
+        if self.lost[i] & bit:
+            raise Broken(f"causal: {i}, evicted, delivers {origin}'s {number} after what followed it")
+        self.lost[i] |= early
         self.at[i] |= bit
         self.knows[i] |= self.past[m] | bit
         mind.delivered(origin, number)

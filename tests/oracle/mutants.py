@@ -230,7 +230,7 @@ class Silent(HybridSps):
     """Ours: who evicts a peer tells nobody, and goes on speaking."""
 
     def _network_send(self, peer: str, frame: Msg, channel: Channel, now: int, out: Any) -> None:
-        channel.untold.clear()
+        channel.known = len(self.evicted)
         super()._network_send(peer, frame, channel, now, out)
 
 
@@ -239,6 +239,22 @@ class TellsWithMessagesOnly(HybridBasic):
 
     def _give_notice(self, peer: str, channel: Channel, out: Any) -> None:
         pass
+
+
+class BarePermits(HybridInOrder):
+    """Ours: a permit does not tell of the eviction that it rests on."""
+
+    def _give(self, due: dict[str, int], out: Any) -> None:
+        for peer, number in due.items():
+            out.send((peer,), Permit(number))
+
+
+class ToldOnce(HybridInOrder):
+    """Ours: only the first message after an eviction tells of it, whether it arrives or not."""
+
+    def _network_send(self, peer: str, frame: Msg, channel: Channel, now: int, out: Any) -> None:
+        super()._network_send(peer, frame, channel, now, out)
+        channel.known = len(self.evicted)
 
 
 class StandsStill(HybridInOrder):

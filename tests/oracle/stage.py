@@ -27,8 +27,8 @@ class Stage(stage.Stage[int]):
     def of_kind(self, kind: type, i: int, j: int) -> list[Any]:
         return [message for message in self.between(i, j) if type(message) is kind]
 
-    def lose_all(self) -> None:
-        self.flying.clear()
+    def lose_all(self, kind: type = object) -> None:
+        self.flying[:] = [flying for flying in self.flying if not isinstance(flying[2], kind)]
 
     def expire(self, i: int) -> None:
         """The next timer of a process goes off."""

@@ -18,7 +18,7 @@ from support.harness import Recorder
 
 Build = Callable[..., Any]
 
-TELLING = (hybrid_frames.News, hybrid_frames.Notice)
+TELLING = (hybrid_frames.News, hybrid_frames.Notice, hybrid_frames.PermitNews)
 """The frames that tell of an eviction."""
 
 STEPS_MAX = 10_000
@@ -39,7 +39,8 @@ class Plan:
     rounds: bool = False
     crash: str = ""
     """One process crashes half-way; the others evict it `together`, or each when it hears of it, `apart`.
-    `wrongly`: it has not crashed, and the others evict it all the same, each when it hears of it."""
+    `wrongly`: it has not crashed, and the others evict it all the same, each when it hears of it. `alone`:
+    one of them does, and the others hear of it by what it says only."""
     odd: float = 0.05
     """How often a message is for oneself or, where it can be, for nobody."""
 
@@ -144,7 +145,7 @@ class World:
     def fail(self, i: int) -> None:
         """What a crashed process sent last may be lost with it, or be late."""
         self.victim = i
-        if self.plan.crash != "wrongly":
+        if self.plan.crash not in ("wrongly", "alone"):
             self.crashed = i
             self.timers[i].clear()
             self.flying = [f for f in self.flying if f[0] != i or self.chance.random() < 0.6]
@@ -160,6 +161,10 @@ class World:
         self.machines[i].peer_down(self.names[self.victim], self.now, self.sinks[i])
         self._over(i)
 
+    def _is_next(self) -> bool:
+        """Whether one more may be told."""
+        return self.plan.crash != "alone" or len(self.unaware) == self.plan.processes - 1
+
     def _over(self, i: int) -> None:
         self.judge.settled(i)
         if self.peek:
@@ -173,7 +178,7 @@ class World:
         while left > 0:
             if left <= half and self.victim < 0:
                 self.fail(self.chance.randrange(self.plan.processes))
-            if self.unaware and self.chance.random() < 0.5:
+            if self.unaware and self._is_next() and self.chance.random() < 0.5:
                 self.evict()
             if self.plan.rounds:
                 burst = min(left, self.chance.randint(1, 2 * self.plan.processes))

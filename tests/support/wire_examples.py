@@ -29,6 +29,7 @@ MESSAGES: dict[str, list[Any]] = {
         hybrid.Ack(70_000, 128),
         hybrid.Permit(7),
         hybrid.Notice(("bob", "carol")),
+        hybrid.PermitNews(("carol",), 7),
     ],
     "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
     "prc_spray": [

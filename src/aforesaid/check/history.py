@@ -15,11 +15,12 @@ from functools import cached_property
 import numpy as np
 
 from aforesaid.check.blocks import Indices, Keys, Room, blocks, grouped, in_memory
+from aforesaid.check.calls import Called
 from aforesaid.core.errors import WrongValue
 from aforesaid.trace import FATES, NEVER_SENT, Trace, label_of_message
 from aforesaid.trace.model import Bools, Messages, Processes
 
-FEW = 8
+FEW = 16
 """A process that has to do with fewer than one in so many messages is judged by those, not by all."""
 
 
@@ -51,15 +52,35 @@ class History:
         self.to_all = messages.to_all
         self.all_to_all = bool(messages.to_all.all())
         self._addressed, self._addressed_starts = grouped(self._addressees, self.process_count, room)
+        self._room = room
         self._broadcast_count = int(np.count_nonzero(messages.to_all))
+
+    @cached_property
+    def called(self) -> Called:
+        """Who called what stable, over all processes."""
+        stabilities = self.stabilities
+        called, seen = Called.nothing(self.message_count, self._room), 0
+        for process in range(self.process_count if len(stabilities) else 0):
+            calls = stabilities.of(process)
+            if len({len(calls), len(calls.message), len(calls.time_ns), len(calls.position)}) > 1:
+                name = self.process_label(process)
+                raise MalformedTrace(f"the columns of the stable calls of {name} differ in length")
+            called.note(process, calls, self.origin, self.sent)
+            seen += len(calls)
+        if seen < len(stabilities):
+            strangers = len(stabilities) - seen
+            raise MalformedTrace(f"{strangers} of the stable calls were made by no process of the trace")
+        return called
 
     def own(self, process: int) -> Indices:
         """The messages a process sent, in the order it sent them."""
         return self.line[self.line_starts[process] : self.line_starts[process + 1]]
 
     def addressed(self, process: int) -> Indices:
-        """The messages with a process in their audience."""
-        return self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]
+        """The messages to an audience with a process in it."""
+        mine = self._addressed[self._addressed_starts[process] : self._addressed_starts[process + 1]]
+        # An audience may name a process twice.
+        return mine[np.concatenate(([True], mine[1:] != mine[:-1]))[: len(mine)]]
 
     @cached_property
     def broadcasts(self) -> Indices:
@@ -106,8 +127,9 @@ class History:
         """The process and the message of each place in an audience."""
         audience = self.messages.audience
         for block in blocks(len(audience.values)):
-            places = np.arange(block.start, block.stop)
-            yield audience.values[block], np.searchsorted(audience.offsets, places, "right") - 1
+            message = np.searchsorted(audience.offsets, np.arange(block.start, block.stop), "right") - 1
+            looked_at = ~self.to_all[message]
+            yield audience.values[block][looked_at], message[looked_at]
 
     def _refuse_disorder(self) -> None:
         for block in blocks(len(self.line)):

@@ -72,7 +72,9 @@ class Marks(ABC):
             while upcoming is not None and upcoming[0] == rank:
                 new |= self._lay(upcoming[2], upcoming[1])
                 upcoming = next(waiting, None)
-            self._visit(rank, self._coming.pop(rank, 0) & self._open, new)
+            marks = self._coming.pop(rank, 0) & self._open
+            if marks or new or rank in self._ending:
+                self._visit(rank, marks, new)
 
     def _visit(self, rank: int, marks: int, new: int) -> None:
         ending = self._ending.pop(rank, 0)

@@ -131,6 +131,20 @@ class Order:
         return first
 
     @cached_property
+    def last_before(self) -> Indices:
+        """The highest rank of a predecessor of each message; none if it is past the end of the table."""
+        last = self._room(self.message_count, np.int64)
+        for block in blocks(self.message_count):
+            bounds = self.starts[block.start : block.stop + 1]
+            some = bounds[:-1] < bounds[1:]
+            parent = self.parent[bounds[0] : bounds[-1]]
+            last[block] = self.message_count
+            if len(parent):
+                ranks = parent if self.forward else self.rank[parent]
+                last[block][some] = np.maximum.reduceat(ranks, bounds[:-1][some] - bounds[0])
+        return last
+
+    @cached_property
     def topological(self) -> Sequence[int]:
         """The messages, each after its predecessors; those on or after a cycle are left out."""
         if self.forward:

@@ -108,6 +108,14 @@ class Reader:
         self.recorded = Order.recorded(self.history, room)
         self.room = room
 
+    def prepare(self) -> None:
+        """Make what every slice needs, for whoever makes readers of this one elsewhere."""
+        _ = self.recorded.first_child
+        if self.history.all_to_all and not self.recorded.cyclic:
+            _ = self.recorded.last_before
+        if len(self.history.stabilities):
+            _ = self.history.called
+
     def case(self, reading: Reading) -> Case:
         """The order to judge by: the recorded one while its recorder is on trial, else the corrected one."""
         order = self.recorded

@@ -79,6 +79,7 @@ class View:
             self.delivered[self.message] = False
         else:
             self.first.fill(NEVER)
+            self.delivered.fill(False)
         if "addressed" in self.__dict__ and not self._history.all_to_all:
             mine = self._history.addressed(self.process)
             self.addressed[mine] = self._history.to_all[mine]
@@ -91,6 +92,14 @@ class View:
             return np.arange(len(message))
         return np.flatnonzero((message >= 0) & (message < self._history.message_count))
 
+    @cached_property
+    def once(self) -> Indices:
+        """What was delivered, each message where it was first."""
+        if self.repeats:
+            first: Bools = self.first[self.message] == self.position
+            return self.message[first]
+        return self.message
+
     def positions(self, block: slice) -> Indices:
         """Some of `position`, which nearly always need not be made for it."""
         return np.arange(block.start, block.stop) if self.all_known else self.position[block]
@@ -100,8 +109,9 @@ class View:
         """The messages that are for the process or that it delivered, if they are few; else all there are."""
         if not self.few:
             return slice(None)
-        history = self._history
-        return np.unique(np.concatenate((history.broadcasts, history.addressed(self.process), self.message)))
+        history, once = self._history, self.once
+        strange = once[~self.addressed[once]]
+        return np.sort(np.concatenate((history.broadcasts, history.addressed(self.process), strange)))
 
     def those(self, flags: Bools) -> Indices:
         """The messages flagged, given a flag for each of those concerned."""

@@ -4,8 +4,10 @@ A process has a stable name; each time it comes back without its state it is a n
 A message is known by its id alone, never by its content. Numbers start at 1, so that 0 can mean "none yet".
 """
 
+import re
 from typing import NamedTuple, TypeAlias
 
+from aforesaid.core.errors import Misuse
 from aforesaid.core.fields import Count, Number, Process
 
 Nanoseconds: TypeAlias = int
@@ -14,6 +16,9 @@ Nanoseconds: TypeAlias = int
 MICROSECOND: Nanoseconds = 1_000
 MILLISECOND: Nanoseconds = 1_000_000
 SECOND: Nanoseconds = 1_000_000_000
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+"""What a process on a real network may be called: the name stands in files, certificates and addresses."""
 
 
 class MessageId(NamedTuple):
@@ -25,6 +30,11 @@ class MessageId(NamedTuple):
 
     def __str__(self) -> str:
         return message_label(self.origin, self.incarnation, self.number)
+
+
+def check_name(name: Process) -> None:
+    if not NAME.fullmatch(name):
+        raise Misuse(f"{name!r}: a name has 1 to 64 letters, digits, _ . -, and does not begin with . or -")
 
 
 def process_label(name: Process, incarnation: int) -> str:

@@ -10,7 +10,7 @@ from aforesaid.node.carrying.datagrams import DatagramCarrier
 from aforesaid.node.carrying.securing import datagram_seals, stream_contexts
 from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.config import Config
-from aforesaid.node.flight import Flight, FloodFlight, FrameFlight, UntoldFlight, WindowFlight
+from aforesaid.node.flight import Flight, FloodFlight, FrameFlight, WindowFlight
 from aforesaid.node.inbox import Backlog
 from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.protocols.algorithm import Algorithm, Setup
@@ -52,7 +52,7 @@ def flight_of(machine: Speaker, config: Config, buffered: Callable[[], int]) -> 
         return WindowFlight(machine, config.queues)
     if isinstance(machine, Acknowledging):
         return FrameFlight(machine, config.queues)
-    return FloodFlight(buffered, config.queues) if isinstance(machine, Linking) else UntoldFlight()
+    return FloodFlight(buffered, config.queues) if isinstance(machine, Linking) else Flight()
 
 
 def backlog_of(entry: Algorithm, config: Config) -> Backlog:

@@ -1,6 +1,5 @@
 """A node's configuration: a TOML file, or a `Config` in a program. Every error is one line naming the key."""
 
-import re
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,13 +9,12 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from aforesaid.core import Misuse, Process
+from aforesaid.core.identity import check_name
 from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
 from aforesaid.protocols.outside import absolute
 from aforesaid.transport.address import Address
 from aforesaid.wire import shapes_of
-
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 Seconds = Annotated[float, Meta(gt=0, le=1e6)]
 SecondsOrNever = Annotated[float, Meta(ge=0, le=1e6)]
@@ -117,10 +115,7 @@ class Config(Part, frozen=True):
     def validate(self) -> None:
         """What msgspec cannot see: whether the parts go together."""
         for name in (self.name, *self.peers):
-            if not NAME.fullmatch(name):
-                raise Misuse(
-                    f"{name!r}: a name has 1 to 64 letters, digits, _ . -, not beginning with . or -"
-                )
+            check_name(name)
         if self.name in self.peers:
             raise Misuse(f"peers: {self.name} is this node itself")
         entry = self._entry()

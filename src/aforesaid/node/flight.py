@@ -5,7 +5,6 @@ Protocols know in different ways when a message is no more their concern (`core.
 soon as it is with the transport. Of any other nothing is known: it says itself when it is busy.
 """
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
@@ -17,20 +16,20 @@ from aforesaid.node.messages import Receipt
 T = TypeVar("T")
 
 
-class Flight(ABC):
-    """What a node has said and others may not have."""
+class Flight:
+    """What a node has said and others may not have; by itself it knows nothing of that."""
 
     tells = False
     """Whether it can be told who has delivered a message."""
 
-    @abstractmethod
     def room(self) -> int:
         """For how many more messages there is room."""
+        return 1
 
-    def said(self, receipt: Receipt) -> None:  # noqa: B027  (not everyone keeps accounts)
+    def said(self, receipt: Receipt) -> None:
         """A message was said just now."""
 
-    def settle(self) -> None:  # noqa: B027
+    def settle(self) -> None:
         """The protocol has heard something: there may be more room."""
 
     @property
@@ -42,10 +41,10 @@ class Flight(ABC):
         """When an own message that is under way was said; None: not known."""
         return None
 
-    def evicting(self, peer: Process) -> None:  # noqa: B027
+    def evicting(self, peer: Process) -> None:
         """A peer will be evicted in a moment."""
 
-    def close(self, error: Exception) -> None:  # noqa: B027
+    def close(self, error: Exception) -> None:
         """Nothing more will be told."""
 
 
@@ -158,10 +157,3 @@ class FloodFlight(Flight):
 
     def room(self) -> int:
         return 1 if 2 * self._buffered() < self._queues.link_bytes else 0
-
-
-class UntoldFlight(Flight):
-    """Nothing is known of what is under way: it is the protocol's."""
-
-    def room(self) -> int:
-        return 1

@@ -5,8 +5,17 @@ number, whomever it is for. A process never sends to itself; what it says to its
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from aforesaid.core import Effects, MessageId, Misbehaviour, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, MessageId, Misbehaviour, Misuse, Nanoseconds, Payload, Process, Timer
+
+
+class Queued(NamedTuple):
+    """A message not sent yet."""
+
+    target: Process
+    message_id: MessageId
+    payload: Payload
 
 
 class GroupMember:

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import matplotlib as mpl
@@ -34,33 +35,9 @@ _CSS = {_INK: "currentColor", _FAINT: "var(--faint)"} | {
 _DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5))]
 _MARKERS = "os^Dv<>p"
 
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "text.parse_math": False,
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlecolor": _INK,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.size": 0,
-    "ytick.minor.size": 0,
-    "grid.color": _FAINT,
-    "grid.linewidth": 0.5,
-    "axes.grid": True,
-    "lines.linewidth": 1.5,
-    "figure.constrained_layout.use": True,
-}
+_STYLE: Any = mpl.rc_params_from_file(
+    str(files(__package__).joinpath("figures.mplstyle")), use_default_template=False
+)
 
 
 @dataclass(frozen=True)
@@ -154,7 +131,7 @@ def _figure(panels: Sequence[Panel], algorithms: Sequence[str], draw: Callable[[
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     width = max(columns, 2) * PANEL_INCHES[0]
-    with mpl.rc_context(_STYLE | {"svg.hashsalt": panels[0].title}):
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": panels[0].title}):
         figure = Figure(figsize=(width, rows * PANEL_INCHES[1] + 0.35))
         FigureCanvasSVG(figure)
         grid = list(figure.subplots(rows, columns, squeeze=False).flat)

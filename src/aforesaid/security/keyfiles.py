@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from aforesaid.core import Misuse, Process
+from aforesaid.core.identity import check_name
 from aforesaid.security.keys import (
     NODE_DAYS,
     Authority,
     ClusterKey,
     Credentials,
     certified_names,
-    check_name,
     issue,
     make_authority,
     make_cluster_key,

@@ -9,7 +9,6 @@ so that the simple mode has the same mutual TLS 1.3, with its forward secrecy, o
 
 import hashlib
 import os
-import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -21,12 +20,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from aforesaid.core import Misuse, Process
+from aforesaid.core import Process
+from aforesaid.core.identity import check_name
 
 URI = "aforesaid:"
 AUTHORITY_DAYS = 3650
 NODE_DAYS = 825
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _SKEW = timedelta(minutes=5)
 """Certificates are valid from a little before they are made: clocks differ."""
 _ALWAYS = (datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC))
@@ -182,9 +181,3 @@ def _usage(signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
-
-
-def check_name(name: Process) -> None:
-    """Certificates and their files are for plain names."""
-    if not NAME.fullmatch(name):
-        raise Misuse(f"{name!r}: a name has 1 to 64 letters, digits, _ . -, and does not begin with . or -")

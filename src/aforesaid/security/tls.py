@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid.core import Misuse, Process, Refused
-from aforesaid.security.keys import NAME, URI, Credentials
+from aforesaid.core.identity import NAME
+from aforesaid.security.keys import URI, Credentials
 
 
 def server_context(credentials: Credentials) -> ssl.SSLContext:

@@ -5,15 +5,15 @@ there it is filled on this machine's own disk and then copied file by file, its 
 a directory in a store is not complete. To replace one, its mark goes first.
 
 Two may write the same directory at once, as two attempts of one task do. The names under which they fill it
-are unique, and the second finds that the first has put its mark there: with the same content in it, both made
-the same, and the second leaves it at that. In a store neither removes a file that the other writes.
+are unique, and the second finds the mark of the first: with the same content in it, both made the same, and
+the second leaves it at that. In a store neither removes a file that the other writes.
 """
 
 import errno
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
@@ -33,7 +33,7 @@ class Draft:
         if not overwrite and appeared(there, mark):
             raise already(there)
         self._there, self._mark, self._overwrite = there, mark, overwrite
-        self._earlier = self._mark_there() if overwrite else None
+        self._before = self._mark_there()
         if isinstance(there, Remote):
             self.directory = Path(tempfile.mkdtemp(prefix=f"aforesaid-{there.name}-"))
         else:
@@ -43,8 +43,8 @@ class Draft:
 
     def publish(self) -> None:
         theirs = self._mark_there()
-        # The mark of what is to be replaced says nothing: its files may be damaged.
-        if theirs not in (None, self._earlier) and theirs == (self.directory / self._mark).read_bytes():
+        # What had this very mark from the beginning may be damaged elsewhere: it is what is to be replaced.
+        if theirs not in (None, self._before) and theirs == (self.directory / self._mark).read_bytes():
             return
         if not isinstance(self._there, Remote):
             _rename(self.directory, cast(Path, self._there), self._overwrite)
@@ -117,22 +117,21 @@ def reason(error: BaseException) -> str:
 
 
 def _rename(directory: Path, path: Path, overwrite: bool) -> None:
-    if not overwrite or not path.exists():
-        try:
-            directory.rename(path)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise already(path) from error
-            raise
-        return
     aside = directory.with_name(directory.name + ".old")
-    path.rename(aside)
+    if overwrite:
+        # Whoever else replaces it at the same time may have moved it away.
+        with suppress(FileNotFoundError):
+            path.rename(aside)
     try:
         directory.rename(path)
-    except BaseException:
-        aside.rename(path)
+    except BaseException as error:
+        if aside.exists() and not path.exists():
+            aside.rename(path)
+        if isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise already(path) from error
         raise
-    remove_tree(aside)
+    finally:
+        remove_tree(aside)
 
 
 def _upload(directory: Path, there: Remote, mark: str, overwrite: bool) -> None:

@@ -98,7 +98,8 @@ class Clear:
         """How many bytes a packet is longer than its body."""
         return len(self._prefix)
 
-    def seal(self, body: bytes) -> bytes:
+    def seal(self, body: bytes, session: bytes = b"") -> bytes:
+        """For whichever session of the receiver: the clear knows none."""
         return self._prefix + body
 
     def open(self, data: bytes) -> Opened:

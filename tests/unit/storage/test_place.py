@@ -9,14 +9,6 @@ from aforesaid.storage import Place, Remote, place, remove_tree, total_size
 from support.s3 import Bucket
 
 
-@pytest.fixture(params=["a directory", "a bucket"])
-def somewhere(request: pytest.FixtureRequest, tmp_path: Place) -> Place:
-    if request.param == "a bucket":
-        bucket: Bucket = request.getfixturevalue("bucket")
-        return bucket.place
-    return tmp_path
-
-
 def test_files_and_directories_are_the_same_everywhere(somewhere: Place) -> None:
     inside = somewhere / "one" / "two"
     inside.mkdir(parents=True)

@@ -18,18 +18,21 @@ any other that is not for p. One that p does deliver must come first, whatever b
 
 from collections.abc import Iterator
 from functools import cached_property
+from heapq import merge
+from operator import itemgetter
 
 import numpy as np
 
 from aforesaid.check.blocks import Indices, blocks
 from aforesaid.check.rules.base import Case, Findings, OrderRule
-from aforesaid.check.rules.hidden import Blocks, Overtaking
+from aforesaid.check.rules.duties import Duties
+from aforesaid.check.rules.hidden import NOTHING, Blocks, Overtaking
 from aforesaid.check.verdict import Violation
 from aforesaid.check.view import View
 from aforesaid.trace.model import Bools, Int32s
 
 FEW = 4
-"""A process that delivered fewer than one in so many messages is judged by their edges only, not by all."""
+"""If fewer than one in so many deliveries are suspect, they are judged by their edges only, not by all."""
 
 
 class Causal(OrderRule):
@@ -47,28 +50,57 @@ class Causal(OrderRule):
         if self._cyclic:
             return
         if self._hides:
-            self._blocks.put(view, self._owed(view))
-            if self._blocks.full:
-                self._judge_blocks()
+            way = self._duties if view.few else self._blocks
+            way.put(view, self._owed(view))
+            if way.full:
+                self._judge_hidden()
         else:
-            few = view.distinct * FEW < self.history.message_count
-            early = list(self._early_of_delivered(view) if few else self._early_of_all(view))
+            suspects = self._suspects(view)
+            few = len(suspects) * FEW < self.history.message_count
+            early = list(self._early_of_some(view, suspects) if few else self._early_of_all(view))
             if early:
                 self._judge_edges(view, np.concatenate(early))
 
     def findings(self) -> Findings:
-        if "_blocks" in self.__dict__:
-            self._judge_blocks()
+        self._judge_hidden()
         return super().findings()
 
     def _owed(self, view: View) -> Bools:
-        """What must be delivered before what follows it."""
-        return self.history.sent if view.owed is None else view.owed & self.history.sent
+        """Which of the messages concerned must be delivered before what follows them."""
+        sent = self.history.sent[view.concerned]
+        return sent if view.owed is None else view.owed[view.concerned] & sent
+
+    @cached_property
+    def _duties(self) -> Duties:
+        return Duties(self.history, self.case.order)
 
     @cached_property
     def _blocks(self) -> Blocks:
         """Made by whoever sees a log: it is large."""
         return Blocks(self.history, self.case.order)
+
+    def _suspects(self, view: View) -> Indices:
+        """The messages delivered while something was due that ranks no higher than their predecessors do.
+
+        No other can have come too early. Where deliveries keep roughly to the order of sending these are few,
+        however many predecessors a message has.
+        """
+        first, order = view.first[:-1], self.case.order
+        if view.owed is not None or not self.history.all_sent:
+            first = np.where(self._owed(view), first, NOTHING)
+        if not order.forward:
+            first = first[order.sequence]
+        np.maximum.accumulate(first, out=self._due[:-1])
+        suspects = [np.empty(0, np.int64)]
+        for block in blocks(len(first)):
+            due = np.take(self._due, order.last_before[block], mode="clip")
+            suspects.append(np.flatnonzero(due > view.first[block]) + block.start)
+        return np.concatenate(suspects)
+
+    @cached_property
+    def _due(self) -> Int32s:
+        """When all up to a rank were delivered; and for none, at the end, before everything else."""
+        return np.full(self.history.message_count + 1, NOTHING, np.int32)
 
     def _early_of_all(self, view: View) -> Iterator[Indices]:
         """Edges whose later end was delivered first, by a look at every edge."""
@@ -82,13 +114,13 @@ class Causal(OrderRule):
             if early.any():
                 yield np.flatnonzero(early) + block.start
 
-    def _early_of_delivered(self, view: View) -> Iterator[Indices]:
-        """The same, by a look at those of messages that were delivered."""
+    def _early_of_some(self, view: View, messages: Indices) -> Iterator[Indices]:
+        """The same, by a look at those of some messages."""
         order = self.case.order
-        for block in blocks(self.history.message_count):
-            delivered = np.flatnonzero(view.delivered[block]) + block.start
-            edges, lengths = order.edges_to(delivered)
-            early = view.first[order.parent[edges]] > np.repeat(view.first[delivered], lengths)
+        for block in blocks(len(messages)):
+            some = messages[block]
+            edges, lengths = order.edges_to(some)
+            early = view.first[order.parent[edges]] > np.repeat(view.first[some], lengths)
             if early.any():
                 yield edges[early]
 
@@ -118,13 +150,17 @@ class Causal(OrderRule):
             relation = self._relation(message, predecessor)
             yield self.overtaking(view.process, view.placed(message), view.placed(predecessor), relation)
 
-    def _judge_blocks(self) -> None:
-        count, overtakings = self._blocks.judge()
-        self.found(count, map(self._worded_hidden, overtakings))
-        self._blocks.clear()
+    def _judge_hidden(self) -> None:
+        made = self.__dict__
+        ways: list[Blocks | Duties] = [made[way] for way in ("_blocks", "_duties") if way in made]
+        judged = [way.judge() for way in ways]
+        in_order = merge(*(overtakings for _, overtakings in judged), key=itemgetter(0, 1))
+        self.found(sum(count for count, _ in judged), map(self._worded_hidden, in_order))
+        for way in ways:
+            way.clear()
 
     def _worded_hidden(self, overtaking: Overtaking) -> Violation:
-        chain = self._blocks.chain(overtaking)
+        chain = overtaking.chain()
         (predecessor, _), (message, _) = chain[0], chain[-1]
         relation, details = self._relation(message, predecessor), {}
         by_way_of = [self.history.message_label(hidden) for hidden, _ in chain[1:-1]]
@@ -152,10 +188,10 @@ class CausalUnlessLost(Causal):
         self._unknown = np.array([*(fate == "unknown" for fate in fates), False])
 
     def _owed(self, view: View) -> Bools:
-        owed, origin = super()._owed(view), self.history.origin
-        missing = owed & ~view.delivered
+        owed, origin = super()._owed(view), self.history.origin[view.concerned]
+        missing = owed & ~view.delivered[view.concerned]
         if not self.doubt and (missing & self._unknown[origin]).any():
-            message = int(np.flatnonzero(missing & self._unknown[origin])[0])
+            message = int(view.those(missing & self._unknown[origin])[0])
             name, origin_name = self.history.message_label(message), self.history.origin_label(message)
             lacking = self.history.process_label(view.process)
             self.doubt = f"{lacking} lacks {name}, and the fate of {origin_name} is not known."

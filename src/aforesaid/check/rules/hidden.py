@@ -16,7 +16,8 @@ one block of processes, of at most BLOCK_CELLS cells if one column fits.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +33,12 @@ NOTHING = -1
 
 
 class Overtaking(NamedTuple):
-    """A delivery that came too early: its row and column in the block, and the process."""
+    """A delivery that came too early."""
 
-    row: int
-    column: int
     process: int
+    position: int
+    chain: Callable[[], list[tuple[int, int]]]
+    """A shortest chain from an overtaken predecessor over hidden ones to the delivery, with positions."""
 
 
 class Blocks:
@@ -102,11 +104,10 @@ class Blocks:
         return len(row), map(self._overtaking, row[in_order], place[in_order])
 
     def _overtaking(self, row: np.int64, column: np.int64) -> Overtaking:
-        return Overtaking(int(row), int(column), self._processes[column])
+        process, position = self._processes[column], int(self._first[row, column])
+        return Overtaking(process, position, partial(self._chain, int(row), int(column)))
 
-    def chain(self, overtaking: Overtaking) -> list[tuple[int, int]]:
-        """A shortest chain from an overtaken predecessor over hidden ones to the delivery, with positions."""
-        row, column, _ = overtaking
+    def _chain(self, row: int, column: int) -> list[tuple[int, int]]:
         position = self._first[row, column]
         next_after = {row: row}
         queue = deque([row])

@@ -32,7 +32,7 @@ left then. An honest record is seen to be one in a single pass. After a lie, (b)
 false edges.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -85,6 +85,7 @@ class Recorded(Rule):
         self._false_known = bool(false_edges)
         self._named = case.order.corrected(false_edges, None, case.room)
         self._uncovered: list[Uncovered] = []
+        self._uncovered_count = 0
         self._suspects: list[Uncovered] = []
 
     def see(self, view: View) -> None:
@@ -93,7 +94,7 @@ class Recorded(Rule):
             if not self._false_known:
                 self._see_false(view, own)
             self._see_uncovered(view, own)
-            if sum(len(part.sent) for part in self._uncovered) > BATCH:
+            if self._uncovered_count > BATCH:
                 self._sweep()
 
     def findings(self) -> Findings:
@@ -131,6 +132,7 @@ class Recorded(Rule):
         """Keep what does not follow from the record, of what was not seen to be covered."""
         suspects = Uncovered.all(self._uncovered)
         self._uncovered.clear()
+        self._uncovered_count = 0
         if len(suspects.sent) and not self._named.cyclic:
             suspects = suspects.at(~implied(self._named, suspects.edges))
         if len(suspects.sent):
@@ -170,7 +172,7 @@ class Recorded(Rule):
 
     def _see_uncovered(self, view: View, own: Indices) -> None:
         span = self._span
-        learned = list(self._learned(view, own))
+        learned = [view.once] if view.few else list(blocks(self.history.message_count))
         span_at = _spans(self.history.sent_after[own], len(view.log))
         for some in learned:
             # Beyond its log's end is what it never learned: a span that is no message's.
@@ -180,7 +182,8 @@ class Recorded(Rule):
         left = self._not_covered(view.process, left)
         if len(left):
             self._uncovered.append(Uncovered(left, own[span[left]], view.first[left]))
-        for some in learned:
+            self._uncovered_count += len(left)
+        for some in (*learned, own):
             span[some] = _NOT_LEARNED
 
     @cached_property
@@ -188,11 +191,9 @@ class Recorded(Rule):
         """For each message the number of the span in which it was learned; one longer than the table."""
         return np.full(self.history.message_count + 1, _NOT_LEARNED, np.int32)
 
-    def _learned(self, view: View, own: Indices) -> Iterable[Indices | slice]:
-        """What the process may have learned."""
-        if view.few:
-            return (np.union1d(view.message, own),)
-        return blocks(self.history.message_count)
+    @cached_property
+    def _named_here(self) -> Bools:
+        return np.zeros(self.history.message_count, np.bool_)
 
     def _not_named_first(self, view: View, own: Indices, learned: Sequence[Indices | slice]) -> Indices:
         """What was learned, but for what is covered by the first message that names it.
@@ -219,7 +220,9 @@ class Recorded(Rule):
                 edges, lengths = self._named.edges_to(own[block])
                 parent = self._named.parent[edges]
                 here = self._span[parent] == np.repeat(np.arange(block.start, block.stop), lengths)
-                messages = messages[~np.isin(messages, parent[here])]
+                self._named_here[parent[here]] = True
+                messages = messages[~self._named_here[messages]]
+                self._named_here[parent[here]] = False
         return messages
 
     def _not_covered(self, process: int, messages: Indices) -> Indices:

@@ -16,9 +16,10 @@ Owed means what it means to `liveness`: addressed to the process, and not part o
 on a process of unknown fate, on the end of a log that is not complete, or on how a run would have gone on, is
 unknown.
 
-A process's calls are seen with its log. What is kept is per message: the earliest call, the latest delivery
-at a correct process, and what `Tally` counts. Only if some call came too early are the calls read once more,
-to say which. A trace without calls costs next to nothing.
+A process's calls are seen with its log. The first call of each message by anyone is known before (`calls`),
+so what is kept is only what came later than that: the latest such delivery at a correct process, and who
+lacks what was called; the rest is what `Tally` counts. Only if some call came too early are the calls read
+once more, to say which. A trace without calls costs next to nothing.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from aforesaid.check.blocks import Indices
+from aforesaid.check.calls import NEVER_CALLED
 from aforesaid.check.history import MalformedTrace
 from aforesaid.check.rules.base import Case, Findings, Question, Rule
 from aforesaid.check.rules.liveness import Tally
@@ -34,7 +36,8 @@ from aforesaid.check.verdict import Detail, Verdict, Violation
 from aforesaid.check.view import NEVER, View
 from aforesaid.trace.model import Bools, Int32s, Int64s, Stabilities
 
-_FIRST_NS, _LAST_NS = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_FIRST_NS = int(np.iinfo(np.int64).min)
+_NOBODY = -1
 
 
 class Stability(Rule):
@@ -44,23 +47,18 @@ class Stability(Rule):
         super().__init__(case)
         self.tally = tally
         self._calls = self.history.stabilities
-        self._calls_seen = 0
         self._timed = self.history.run.clock == "global"
         self._drained = self.history.run.ended == "drained"
         count = self.history.message_count
-        self._called_by_origin = np.zeros(count, np.bool_)
         if len(self._calls):
-            self._called = np.zeros(count, np.bool_)
-            self._earliest = np.full(count, _LAST_NS, np.int64)
-            """When each message was first called stable, by anyone."""
             self._latest = np.full(count, _FIRST_NS, np.int64)
-            """When the last of the correct processes that it was owed to and that delivered it did."""
-            self._latest_perhaps = np.full(count, _FIRST_NS, np.int64)
-            """The same of those whose fate is unknown."""
-            self._last = np.full(count, -1, np.int32)
-            """Which process that was, in `latest`."""
-            self._without = np.full(count, -1, np.int32)
-            """A correct process that it was owed to and that did not deliver it."""
+            """When the last of the correct processes that it was owed to did deliver it, if after a call."""
+            self._last = np.full(count, _NOBODY, np.int32)
+            """Which process that was."""
+            self._late_perhaps = np.zeros(count, np.bool_)
+            """Whether a process of unknown fate that it was owed to delivered it after a call."""
+            self._without = np.full(count, _NOBODY, np.int32)
+            """A correct process that it was owed to and that did not deliver it, if it was called."""
             self._scratch = np.empty(count, np.int32)
 
     def see(self, view: View) -> None:
@@ -68,51 +66,35 @@ class Stability(Rule):
             calls = self._calls.of(view.process)
             if len(calls):
                 self._refuse_impossible(view, calls)
-                self._calls_seen += len(calls)
                 self._see_calls(view, self._distinct(calls))
             self._see_deliveries(view)
 
     def findings(self) -> Findings:
         seen = None
         if len(self._calls):
+            late, lacking = np.flatnonzero(self._last != _NOBODY), np.flatnonzero(self._without != _NOBODY)
             seen = (
-                self._calls_seen,
-                np.packbits(self._called_by_origin),
-                np.packbits(self._called),
-                self._earliest,
-                self._latest,
-                self._latest_perhaps,
-                self._last,
-                self._without,
+                (late, self._latest[late], self._last[late]),
+                np.flatnonzero(self._late_perhaps),
+                (lacking, self._without[lacking]),
             )
         return super().findings(), seen
 
     def absorb(self, findings: Findings) -> None:
         found, seen = findings
         super().absorb(found)
-        if seen is None:
-            return
-        calls_seen, called_by_origin, called, earliest, latest, latest_perhaps, last, without = seen
-        self._calls_seen += calls_seen
-        count = self.history.message_count
-        self._called_by_origin |= np.unpackbits(called_by_origin, count=count).view(np.bool_)
-        self._called |= np.unpackbits(called, count=count).view(np.bool_)
-        np.minimum(self._earliest, earliest, out=self._earliest)
-        np.maximum(self._latest_perhaps, latest_perhaps, out=self._latest_perhaps)
-        np.copyto(self._last, last, where=latest > self._latest)
-        np.maximum(self._latest, latest, out=self._latest)
-        np.copyto(self._without, without, where=without >= 0)
+        if seen is not None:
+            late, late_perhaps, (lacking, without) = seen
+            self._keep_latest(*late)
+            self._late_perhaps[late_perhaps] = True
+            self._without[lacking] = without
 
     def question(self) -> Question | None:
         """After the first reading: which messages were called too early, and what is to be said of them."""
         if not len(self._calls):
             return None
-        if self._calls_seen < len(self._calls):
-            strangers = len(self._calls) - self._calls_seen
-            raise MalformedTrace(f"{strangers} of the stable calls were made by no process of the trace")
-        called = self._called & self.history.sent
-        self._never: Bools = called & (self.tally.lacking > 0) & (self._timed or self._drained)
-        early = np.flatnonzero(self._never | (called & (self._earliest < self._latest)))
+        self._never: Bools = self._called & (self.tally.lacking > 0) & (self._timed or self._drained)
+        early = np.flatnonzero(self._never | (self._last != _NOBODY))
         if not len(early):
             return None
         return (
@@ -142,8 +124,6 @@ class Stability(Rule):
 
     def _refuse_impossible(self, view: View, calls: Stabilities) -> None:
         name = self.history.process_label(view.process)
-        if len({len(calls), len(calls.message), len(calls.time_ns), len(calls.position)}) > 1:
-            raise MalformedTrace(f"the columns of the stable calls of {name} differ in length")
         wrong = np.flatnonzero((calls.position < 0) | (calls.position > len(view.log)))
         if len(wrong):
             call = self._call(view.process, int(calls.message[wrong[0]]), int(calls.position[wrong[0]]))
@@ -173,9 +153,6 @@ class Stability(Rule):
         if undelivered.any():
             hasty = calls.at(undelivered)
             self._count(view.process, hasty, self._worded_own, view.first[hasty.message])
-        self._called[message] = True
-        self._called_by_origin[message[self.history.origin[message] == view.process]] = True
-        self._earliest[message] = np.minimum(self._earliest[message], calls.time_ns)
 
     def _see_unsent(self, view: View, calls: "_Calls") -> None:
         lost = self._those(self.history.lost, calls)
@@ -190,31 +167,37 @@ class Stability(Rule):
             )
 
     def _see_deliveries(self, view: View) -> None:
-        history, process = self.history, view.process
+        history, process, first_ns = self.history, view.process, self.history.called.first_ns
         if history.is_owed_for_certain(process) and view.distinct < history.message_count:
-            self._without[view.those(self.tally.missing(view))] = process
+            missing = view.those(self.tally.missing(view))
+            self._without[missing[first_ns[missing] != NEVER_CALLED]] = process
         correct = history.correct[process]
         if self._timed and (correct or history.is_owed_perhaps(process)):
             some = view.concerned
             delivered = view.delivered[some]
             messages = view.those(delivered if view.owed is None else delivered & view.owed[some])
             time_ns = view.log.time_ns[view.first[messages]]
-            latest = self._latest if correct else self._latest_perhaps
-            later = time_ns > latest[messages]
-            messages = messages[later]
-            latest[messages] = time_ns[later]
+            late = time_ns > first_ns[messages]
             if correct:
-                self._last[messages] = process
+                self._keep_latest(messages[late], time_ns[late], process)
+            else:
+                self._late_perhaps[messages[late]] = True
+
+    def _keep_latest(self, messages: Indices, time_ns: Int64s, process: int | Int32s) -> None:
+        later = time_ns > self._latest[messages]
+        self._last[messages[later]] = process if isinstance(process, int) else process[later]
+        self._latest[messages[later]] = time_ns[later]
+
+    @property
+    def _called(self) -> Bools:
+        """Which messages were called stable, of those sent."""
+        called: Bools = self.history.called.first_ns != NEVER_CALLED
+        return called
 
     def _doubt_early(self) -> None:
-        called = self._called & self.history.sent
-        perhaps = (
-            (self.tally.lacking > 0)
-            | (self.tally.lacking_perhaps > 0)
-            | (self._earliest < self._latest_perhaps)
-        )
+        perhaps = (self.tally.lacking > 0) | (self.tally.lacking_perhaps > 0) | self._late_perhaps
         self._doubt_of(
-            int(np.count_nonzero(called & perhaps)),
+            int(np.count_nonzero(self._called & perhaps)),
             "called stable, and not by all seen to be delivered before",
             self._drained or self._timed,
         )
@@ -231,7 +214,7 @@ class Stability(Rule):
         # One more at the end, for messages without an origin: index -1.
         certain = np.array([*map(history.is_owed_for_certain, processes), False])
         possible = np.array([*(history.processes.fate[p] in ("alive", "unknown") for p in processes), True])
-        uncalled = tally.can_be_owed & (tally.lacking == 0) & ~self._called_by_origin
+        uncalled = tally.can_be_owed & (tally.lacking == 0) & ~history.called.by_origin
         uncalled &= possible[history.origin]
         missing = uncalled & history.sent & (tally.lacking_perhaps == 0) & certain[history.origin]
         if not self._drained:

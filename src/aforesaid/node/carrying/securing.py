@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.core import Misuse, Process
 from aforesaid.node.config import Config
-from aforesaid.wire.packet import Clear, Header, Opened
+from aforesaid.wire.packet import Clear, Header
 
 if TYPE_CHECKING:
     from aforesaid.security.keys import ClusterKey, Credentials
@@ -28,24 +28,14 @@ def stream_contexts(config: Config) -> tuple[ssl.SSLContext, ssl.SSLContext] | N
     return server_context(credentials), client_context(credentials)
 
 
-class Plain:
+class Plain(Clear):
     """Datagrams that anyone can read and forge."""
 
     greets = False
     """Whether a peer's session must be known before anything can be said to it."""
 
-    def __init__(self, me: Header) -> None:
-        self._clear = Clear(me)
-        self.overhead = self._clear.overhead
-
-    def seal(self, body: bytes, session: bytes) -> bytes:
-        return self._clear.seal(body)
-
-    def open(self, data: bytes) -> Opened:
-        return self._clear.open(data)
-
     def greet(self) -> bytes:
-        return self._clear.seal(b"")
+        return self.seal(b"")
 
     def forget(self, source: Process, session: bytes) -> None:
         """Nothing is kept of anyone."""

@@ -30,7 +30,8 @@ from aforesaid.pipeline.auditing.sifted import Described, Tally, described, sift
 from aforesaid.pipeline.auditing.work import Seen, seen
 from aforesaid.pipeline.tasks import packed as packed_result
 from aforesaid.pipeline.tasks import unpacked as unpacked_result
-from aforesaid.trace.model import Int64s
+from aforesaid.trace.memory import concatenated_stabilities
+from aforesaid.trace.model import Int64s, Stabilities
 from aforesaid.trace.parquet import ROW_GROUP_ROWS
 
 
@@ -43,6 +44,7 @@ class _Run:
     ranges: Ranges
     lengths: Int64s
     tally: Tally = field(default_factory=Tally)
+    calls: list[Stabilities] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _sifted(parcels: DataFrame, runs: Mapping[str, _Run]) -> DataFrame:
             {
                 "place": pa.array([place], pa.int32()),
                 "number": pa.array([number], pa.int32()),
-                "told": pa.array([packed_result((tally, logs.lengths))], pa.binary()),
+                "told": pa.array([packed_result((tally, logs.lengths, logs.calls))], pa.binary()),
                 "logs": pa.array([packed_result(logs)], pa.binary()),
             }
         )
@@ -157,12 +159,13 @@ def _sifted(parcels: DataFrame, runs: Mapping[str, _Run]) -> DataFrame:
 
 
 def _learn(logs: DataFrame, runs: Mapping[str, _Run]) -> None:
-    """What was refused, and how long the logs are."""
+    """What was refused, how long the logs are, and what was called stable."""
     by_place = {run.place: run for run in runs.values()}
     for row in logs.select("place", "number", "told").orderBy("place", "number").collect():
         run = by_place[row["place"]]
-        tally, lengths = unpacked_result(row["told"])
+        tally, lengths, calls = unpacked_result(row["told"])
         run.tally.absorb(tally)
+        run.calls.append(calls)
         processes = run.ranges[row["number"]]
         run.lengths[processes.start : processes.stop] = lengths
 
@@ -171,7 +174,7 @@ def _prepared(run: _Run, rows: Any, options: AuditOptions, room: Shelves) -> _Re
     """Make the table that tasks share."""
     messages = sift_sends(run.tally, rows, run.lengths)
     processes = run.known.remaining(run.tally)
-    calls = Calls(run.tally.used["stabilities"])
+    calls = concatenated_stabilities(run.calls)
     trace = Tables(run.known.run, processes, messages, calls)
     required, judged = properties_of(trace, options.properties)
     shelf = room.new()

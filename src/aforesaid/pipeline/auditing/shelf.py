@@ -56,8 +56,7 @@ class Shelf:
         """Make a run's table ready, from its messages in blocks."""
         messages = self._messages(blocks)
         reader = Reader(Tables(run, processes, messages, stabilities), self.room)
-        # Every reading needs it, and each worker would make its own.
-        _ = reader.recorded.first_child
+        reader.prepare()
         with self.path.open("wb") as file:
             _write(reader, file, stabilities)
 
@@ -70,7 +69,9 @@ class Shelf:
 
     def room(self, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         """An array in a file without a name, which is gone when the array is."""
-        with tempfile.TemporaryFile(dir=self.path.parent) as file:
+        # Other machines have no such directory, but one of their own for temporary files.
+        directory = self.path.parent if self.path.parent.is_dir() else None
+        with tempfile.TemporaryFile(dir=directory) as file:
             size = max(1, count * np.dtype(kind).itemsize)
             file.truncate(size)
             return np.frombuffer(mmap.mmap(file.fileno(), size), kind, count)

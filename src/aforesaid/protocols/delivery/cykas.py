@@ -38,7 +38,7 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from aforesaid.core import Busy, Effects, MessageId, Misbehaviour, Nanoseconds, Payload, Process, frame
-from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.addressed import GroupMember, Queued
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Options, Positive, keywords
@@ -62,14 +62,6 @@ class Ack(NamedTuple):
 @frame()
 class YouCanTell(NamedTuple):
     """One of the sender's eager messages is no secret any more."""
-
-
-class Queued(NamedTuple):
-    """A message not sent yet."""
-
-    target: Process
-    message_id: MessageId
-    payload: Payload
 
 
 class Sent(NamedTuple):

@@ -14,7 +14,7 @@ from aforesaid.protocols.algorithm import (
     Setup,
 )
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit, PermitNews
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
 from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
@@ -53,7 +53,7 @@ def hybrid_entry(
         metadata="two numbers and a flag; besides, an ack and at most one permit",
         make=make,
         options=HybridOptions,
-        frames=(Msg, News, Ack, Permit, Notice),
+        frames=(Msg, News, Ack, Permit, Notice, PermitNews),
         addressed=True,
         unicast=unicast,
     )

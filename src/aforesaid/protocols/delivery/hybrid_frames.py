@@ -11,12 +11,11 @@ Deviations from the paper:
 - an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
   sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
   only the youngest would not do: an older permit may be needed to get the younger one given;
-- News and Notice are ours: processes do not fail in the paper. What they are for: see `hybrid_process`,
-  eviction.
+- News, PermitNews and Notice are ours: processes do not fail in the paper. What they are for: see
+  `hybrid_process`, eviction.
 """
 
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -38,7 +37,7 @@ class Msg(NamedTuple):
 
 @frame(deferrable=True, gone="gone")
 class News(NamedTuple):
-    """The first message that leaves on a channel after an eviction: it tells who is gone."""
+    """A message to a peer that may not know of an eviction: it tells who is gone."""
 
     gone: Members
     message: Msg
@@ -74,6 +73,14 @@ class Permit(NamedTuple):
     number: Number
 
 
+@frame(gone="gone")
+class PermitNews(NamedTuple):
+    """A permit to a peer that may not know of an eviction: it tells who is gone, for it may rest on that."""
+
+    gone: Members
+    number: Number
+
+
 class Resend(NamedTuple):
     """The timer of one peer: of what it has not acknowledged, and of the permits it owes."""
 
@@ -89,15 +96,16 @@ class Channel:
         "delivered",
         "early",
         "given",
+        "known",
         "last",
         "missing",
         "news",
         "permitted",
+        "told",
         "unacked",
-        "untold",
     )
 
-    def __init__(self, untold: Iterable[Process] = ()) -> None:
+    def __init__(self) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
         self.unacked: deque[int] = deque()
@@ -116,23 +124,19 @@ class Channel:
         self.armed = False
         """The peer's timer is running: while, and only while, it has something to acknowledge or permit."""
         self.backoff = 1
-        self.untold: set[Process] = set(untold)
-        """Who was evicted here since the last message left for the peer, except by its own word."""
-        self.news: dict[int, tuple[Process, ...]] = {}
-        """By number, who is gone by messages that tell it and are not acknowledged."""
+        self.known = self.told = 0
+        """Of the evictions, in their order, how many the peer is known to know, and how many the messages
+        that left for it tell."""
+        self.news: dict[int, int] = {}
+        """By number, how many the messages tell that are not acknowledged."""
 
-    def tell(self, message: Msg) -> News:
-        """The message as it leaves for the first time, with the news."""
-        self.news[message.number] = gone = tuple(sorted(self.untold))
-        self.untold.clear()
-        return News(gone, message)
+    def heard(self, number: int) -> None:
+        """The peer acknowledged all messages up to this one: it knows what they told."""
+        self.known = max(self.known, *(count for k, count in self.news.items() if k <= number), 0)
+        self.news = {k: count for k, count in self.news.items() if count > self.known}
 
-    def again(self, message: Msg) -> Msg | News:
-        """The message as it left before."""
-        gone = self.news.get(message.number)
-        return News(gone, message) if gone else message
-
-    def forget(self, peer: Process) -> None:
-        """The peer is back: that it was gone is no news any more."""
-        self.untold.discard(peer)
-        self.news = {n: tuple(name for name in gone if name != peer) for n, gone in self.news.items()}
+    def forget(self, place: int) -> None:
+        """One eviction is undone: those that came after it move up."""
+        self.known -= self.known > place
+        self.told -= self.told > place
+        self.news = {number: count - (count > place) for number, count in self.news.items()}

@@ -24,13 +24,14 @@ trip, and at most one and a half of the longest round trip with any. CSPS has th
 from aforesaid.core import Effects, Nanoseconds, Process
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import new_msg
-from aforesaid.protocols.delivery.hybrid_indexes import D, Indexed
+from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 from aforesaid.protocols.delivery.hybrid_multicast_sps import Entry, HybridMulticastSps
+from aforesaid.protocols.delivery.hybrid_process import E
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.delivery.hybrid_unicast import Entry as UnicastEntry
 
 
-class InOrder(Indexed[D]):
+class InOrder(Indexed[E]):
     """What the two share."""
 
     overtaking = False

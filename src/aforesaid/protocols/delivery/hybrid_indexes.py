@@ -16,22 +16,13 @@ loop. No index ever goes back, and each step of a loop moves one: the work is am
 """
 
 from abc import abstractmethod
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Process
-from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
+from aforesaid.protocols.delivery.hybrid_process import E, HybridProcess, Key
 
 
-class Dependent(Protocol):
-    """An entry of `u` that knows which missing permits it was said after."""
-
-    dep: int
-
-
-D = TypeVar("D", bound=Dependent)
-
-
-class Indexed(HybridProcess[D]):
+class Indexed(HybridProcess[E]):
     """The indexes, and what happens to them when a permit is missing or comes."""
 
     receiver_exempt = True

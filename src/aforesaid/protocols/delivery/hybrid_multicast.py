@@ -33,7 +33,6 @@ class Entry:
         self.waiting = dict.fromkeys(previous)
         """The receivers who have not acknowledged it, in order."""
         self.dep = dep
-        """Missing permits with an index below this were missing when the message was said. Never changed."""
         self.payload: Any = payload
         self.sent = False
 
@@ -114,9 +113,6 @@ class HybridMulticast(HybridProcess[Entry]):
 
     def _previous(self, entry: Entry, peer: Process) -> int:
         return entry.previous[peer]
-
-    def _payload(self, entry: Entry) -> Payload:
-        return entry.payload
 
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return () if entry.sent else entry.waiting

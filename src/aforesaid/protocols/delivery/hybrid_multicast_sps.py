@@ -61,7 +61,6 @@ class Entry:
         self.unsent = previous.copy()
         """The receivers to whom it was not network-sent yet, in order."""
         self.dep = dep
-        """Missing permits with an index below this were missing when the message was said. Never changed."""
         self.payload: Any = payload
 
 
@@ -171,9 +170,6 @@ class HybridMulticastSps(Indexed[Entry]):
 
     def _previous(self, entry: Entry, peer: Process) -> int:
         return entry.previous[peer]
-
-    def _payload(self, entry: Entry) -> Payload:
-        return entry.payload
 
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return entry.unsent

@@ -27,10 +27,11 @@ Eviction. `peer_down(j)` is the word of an operator or detector that this incarn
 Nothing is owed to j any more: what was said to it counts as acknowledged, and what is said to it from now on
 reaches nobody. Nothing is expected of j any more: its missing permits count as given, and its frames are
 dropped, what came early included. So nothing of this process ever waits for j. And an eviction travels ahead
-of what was said without j's permits: the first message that leaves on each channel afterwards is News and
-names j, and whoever receives it evicts j before it delivers. That alone may not get through: all messages of
-those who know may wait for permits of one who does not know, and waits for j. So whoever owes us permits is
-told by a Notice as well, at once and with every reminder. What is promised, if all evict j in the end:
+of what was said without j's permits: until a peer is known to know, every message that leaves for it is News
+and every permit PermitNews; both name j, and whoever receives one evicts j before it delivers or passes
+anything on. That alone may not get through: all messages of those who know may wait for permits of one who
+does not know, and waits for j. So whoever owes us permits is told by a Notice as well, at once and with every
+reminder. What is promised, if all evict j in the end:
 - between processes that are not evicted, everything stays as promised, for all messages but j's: each is
   delivered exactly once, in FIFO and in causal order, whatever passed through j;
 - of j's own messages each process delivers a prefix of what j said to it; of a multicast of j's, some
@@ -38,8 +39,10 @@ told by a Notice as well, at once and with every reminder. What is promised, if 
 - k delivers a message that follows one of j's, m' for k, either after m', or after it has evicted j; then
   it never delivers m'. So nothing is ever delivered in the wrong order (`causal_unless_lost`), but m' may be
   missing. No more can be had where flagged messages are delivered at once: docs/hybrid-buffering.md;
-- to j, if it is alive after all, nothing is promised, not even order between senders: what we had said to it
-  may arrive late, after others' messages that followed it. It retransmits to us in vain until it evicts us.
+- to j, if it is alive after all, order and no more: it delivers nothing twice, and nothing after what follows
+  it; but much may never come. Whoever could say to j what follows a message that j lacks has got a permit or
+  a message that rests on j's eviction, and has evicted j by it. j retransmits to us in vain until it evicts
+  us.
 `peer_up(j)` makes room for a new incarnation of j, with fresh channels. The host sees to it that frames
 between an old incarnation and a new one do not arrive, nor late News of the old one.
 """
@@ -47,7 +50,7 @@ between an old incarnation and a new one do not arrive, nor late News of the old
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from aforesaid.core import (
     MILLISECOND,
@@ -70,13 +73,23 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     News,
     Notice,
     Permit,
+    PermitNews,
     Resend,
     new_ack,
     new_message_id,
 )
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
-E = TypeVar("E")
+
+class Kept(Protocol):
+    """What a process keeps of a message it said."""
+
+    dep: int
+    """Missing permits with an index below this were missing when the message was said. Never changed."""
+    payload: Payload
+
+
+E = TypeVar("E", bound=Kept)
 
 Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
@@ -114,7 +127,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         """What was said here. The first entry is never acknowledged by all: it would have been removed."""
         self.p: IndexableSlidingMap[Key] = IndexableSlidingMap()
         self.channels: dict[Process, Channel] = {}
-        self.evicted: set[Process] = set()
+        self.evicted: dict[Process, None] = {}
+        """Who is gone, in the order of their evictions."""
 
     # ------------------------------------------------------------------------- what the algorithms decide
 
@@ -140,9 +154,6 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
 
     @abstractmethod
     def _previous(self, entry: E, peer: Process) -> int: ...
-
-    @abstractmethod
-    def _payload(self, entry: E) -> Payload: ...
 
     @abstractmethod
     def _unsent_to(self, entry: E) -> Collection[Process]:
@@ -184,12 +195,14 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         elif kind is Permit:
             self._permitted(source, channel, message.number, now, out)
         elif kind is News:
-            self._evict(message.gone, now, out)
-            channel.untold.difference_update(message.gone)
+            self._evict(channel, message.gone, now, out)
             self._arrived(source, channel, message.message, now, out)
+        elif kind is PermitNews:
+            self._evict(channel, message.gone, now, out)
+            self._permitted(source, channel, message.number, now, out)
         elif kind is Notice:
             # Its sender goes on telling us until our own News has told it that we know.
-            self._evict(message.gone, now, out)
+            self._evict_all(message.gone, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         peer = timer.peer
@@ -199,8 +212,9 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         for number in islice(channel.unacked, self.burst_max):
             entry = self.u[number]
             flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, self._payload(entry))
-            out.send((peer,), channel.again(message))
+            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
+            told = number in channel.news or not flagged
+            out.send((peer,), self._with_news(message, channel) if told else message)
         if channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
             self._give_notice(peer, channel, out)
@@ -208,18 +222,19 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         out.arm(timer, now + self.resend_after * channel.backoff)
 
     def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        self.evicted.discard(peer)
-        for channel in self.channels.values():
-            channel.forget(peer)
+        if peer in self.evicted:
+            place = list(self.evicted).index(peer)
+            del self.evicted[peer]
+            for channel in self.channels.values():
+                channel.forget(place)
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Evict the peer; see above for what is promised to whom from here on."""
         if peer == self.me:
             return
-        self.evicted.add(peer)
+        self.evicted[peer] = None
         channel = self.channels.pop(peer, None)
         for name, other in self.channels.items():
-            other.untold.add(peer)
             self._give_notice(name, other, out)
         if channel is None:
             return
@@ -271,7 +286,7 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
-            channel = self.channels[peer] = Channel(self.evicted)
+            channel = self.channels[peer] = Channel()
         return channel
 
     def _network_send(
@@ -281,7 +296,11 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         channel.unacked.append(frame.number)
         if not frame.flagged:
             channel.given = frame.number
-        out.send((peer,), channel.tell(frame) if channel.untold else frame)
+        if channel.known < len(self.evicted):
+            channel.news[frame.number] = channel.told = len(self.evicted)
+            out.send((peer,), self._with_news(frame, channel))
+        else:
+            out.send((peer,), frame)
         if not channel.armed and self.retransmit:
             self._arm(peer, channel, now, out)
 
@@ -320,15 +339,29 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         if channel.missing and not channel.armed and self.retransmit:
             self._arm(source, channel, now, out)
 
-    def _evict(self, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
+    def _evict(self, channel: Channel, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
+        """A peer tells who is gone, and need not be told."""
+        self._evict_all(gone, now, out)
+        if set(self._untold(channel.told)) <= set(gone):
+            channel.told = channel.known = len(self.evicted)
+
+    def _evict_all(self, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
         for peer in gone:
             if peer not in self.evicted:
                 self.peer_down(peer, now, out)
 
+    def _untold(self, count: int) -> tuple[Process, ...]:
+        """Who is gone besides the first so many."""
+        return tuple(islice(self.evicted, count, None))
+
+    def _with_news(self, message: Msg, channel: Channel) -> Msg | News:
+        gone = self._untold(channel.known)
+        return News(gone, message) if gone else message
+
     def _give_notice(self, peer: Process, channel: Channel, out: Effects) -> None:
         """Tell who is gone to whom we wait for: it may wait for one of them."""
-        if channel.untold and channel.missing:
-            out.send((peer,), Notice(tuple(sorted(channel.untold))))
+        if channel.told < len(self.evicted) and channel.missing:
+            out.send((peer,), Notice(self._untold(channel.told)))
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)
@@ -343,7 +376,7 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
             while unacked and unacked[0] <= number:
                 self._note_ack(u[unacked.popleft()], source)
             if channel.news:
-                channel.news = {k: gone for k, gone in channel.news.items() if k > number}
+                channel.heard(number)
             channel.backoff = 1
             self._settle(due)
             if channel.armed and not unacked and not channel.missing:
@@ -356,7 +389,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer, number in due.items():
-            out.send((peer,), Permit(number))
+            gone = self._untold(self.channels[peer].known)
+            out.send((peer,), PermitNews(gone, number) if gone else Permit(number))
 
     def _permitted(
         self, source: Process, channel: Channel, number: int, now: Nanoseconds, out: Effects

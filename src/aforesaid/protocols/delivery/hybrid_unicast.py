@@ -22,7 +22,6 @@ class Entry:
         self.receiver = receiver
         self.previous = previous
         self.dep = dep
-        """Missing permits with an index below this were missing when the message was said. Never changed."""
         self.payload: Any = payload
         self.sent = False
         self.acked = False
@@ -48,9 +47,6 @@ class Unicast(HybridProcess[Entry]):
 
     def _previous(self, entry: Entry, peer: Process) -> int:
         return entry.previous
-
-    def _payload(self, entry: Entry) -> Payload:
-        return entry.payload
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

@@ -42,7 +42,7 @@ from aforesaid.core import (
     Timer,
     frame,
 )
-from aforesaid.protocols.addressed import GroupMember
+from aforesaid.protocols.addressed import GroupMember, Queued
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
@@ -66,14 +66,6 @@ class Ack(NamedTuple):
 
 class Resend(NamedTuple):
     """The one timer: Data is not acknowledged."""
-
-
-class Queued(NamedTuple):
-    """A message not sent yet."""
-
-    target: Process
-    message_id: MessageId
-    payload: Payload
 
 
 class Sent(NamedTuple):

@@ -1,4 +1,4 @@
-"""The four hybrid-buffering algorithms in random worlds, judged by the oracle (tests/oracle).
+"""The hybrid-buffering algorithms in random worlds, judged by the oracle (tests/oracle).
 
 The long campaign is `python tests/oracle/campaign.py`; here every run plays a part of it, in parts for xdist.
 """
@@ -7,10 +7,11 @@ import contextlib
 
 import pytest
 
+from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder
 from oracle.campaign import CRASHES, VARIANTS, campaign, play
 from oracle.mind import Broken
-from oracle.mutants import TellsWithMessagesOnly
-from oracle.world import Plan, World
+from oracle.mutants import BarePermits, TellsWithMessagesOnly
+from oracle.world import Build, Plan, World
 
 PART = 60
 PARTS = 6
@@ -63,6 +64,21 @@ def test_the_same_seed_gives_the_same_run(name: str) -> None:
     runs: list[World] = [play(name, plan) for _ in range(2)]
     assert runs[0].got == runs[1].got
     assert runs[0].now == runs[1].now
+
+
+def test_a_permit_that_hides_an_eviction_misorders() -> None:
+    """What one evicts alone and wrongly is in order for the evicted, too; a mutant's is not."""
+
+    def broken(build: Build, seed: int) -> str:
+        try:
+            World(build, Plan(seed, processes=3, messages=40, crash="alone"), optimal=True).run()
+        except Broken as error:
+            return str(error)
+        return ""
+
+    found = [what for seed in range(120) if (what := broken(BarePermits, seed))]
+    assert "evicted, delivers" in found[0]
+    assert not any(broken(HybridInOrder, seed) for seed in range(120))
 
 
 def test_the_optimal_algorithm_holds_less_back_than_the_basic_one() -> None:
