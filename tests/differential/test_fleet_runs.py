@@ -257,7 +257,7 @@ def test_from_an_archive_anywhere_the_cache_is_the_same(tmp_path: Path) -> None:
         archive = tmp_path / place / "aforesaid.zip"
         archive.parent.mkdir()
         with zipfile.ZipFile(archive, "w") as packed:
-            for source in package.rglob("*.py"):
+            for source in (*package.rglob("*.py"), *package.rglob("*.toml")):
                 packed.write(source, source.relative_to(package.parent))
         done = subprocess.run(
             [sys.executable, "-c", code, str(archive)],

