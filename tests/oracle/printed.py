@@ -25,6 +25,8 @@ GONE = object()
 class PrintedSps:
     """Algorithm 2 at process i; names are the paper's."""
 
+    overtaking = True
+
     def __init__(self, me: str, **_: Any) -> None:
         self.me = me
         self.ck = 1
