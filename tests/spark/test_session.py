@@ -203,3 +203,9 @@ def test_a_session_that_runs_has_the_settings_for_the_length_of_a_block(spark: S
 def test_what_is_no_setting_of_sparks_is_told(setting: str) -> None:
     with pytest.raises(Misuse, match=r"is no setting of Spark's; write --conf spark.KEY=VALUE$"):
         SparkOptions(conf=(setting,))
+
+
+def test_all_tests_on_spark_share_a_worker(request: pytest.FixtureRequest) -> None:
+    """Two sessions and two clusters at once cost more than they save; a pytest that lost the group did so."""
+    if hasattr(request.config, "workerinput"):
+        assert request.node.nodeid.endswith("@spark")

@@ -10,6 +10,7 @@ from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from oracle.inside import look
 from oracle.kinds import ALL
+from oracle.mutants import StandsStill
 from oracle.stage import Stage
 
 every = pytest.mark.parametrize("kind", ALL)
@@ -239,6 +240,20 @@ def test_the_other_receivers_of_a_multicast_are_served(kind: Any) -> None:
     permits = [PermitNews(("p1",), 1)]
     assert stage.of_kind(PermitNews, 0, 2) == stage.of_kind(PermitNews, 0, 3) == permits
     assert not any(stage.machines[0].gauges().values())
+
+
+@pytest.mark.parametrize(("kind", "goes_on"), [(HybridInOrder, True), (StandsStill, False)])
+def test_when_who_stood_first_in_line_is_evicted_the_next_goes_on(kind: Any, goes_on: bool) -> None:
+    """p2 has p0's word, not yet its permit: what it says to p3 waits, and what it says to p0 for its turn."""
+    stage = Stage(kind, 4)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.arrive(Msg, 0, 2)
+    stage.say(2, 3)
+    stage.say(2, 0)
+    assert [frame for _, _, frame in stage.flying if type(frame) is Msg and frame.number == 2] == []
+    stage.evict(2, 3)
+    assert len(stage.of_kind(News, 2, 0)) == goes_on
 
 
 def told_to_pass_on(kind: Any) -> Stage:

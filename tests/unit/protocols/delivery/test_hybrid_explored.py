@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aforesaid.explore import Scope, explore
-from oracle.mutants import MUTANTS, Overtakes, Silent, StandsStill
+from oracle.mutants import MUTANTS, Overtakes, Silent
 from oracle.watched import watched
 
 UNICAST = ("hybrid_basic", "hybrid_sps", "hybrid_in_order")
@@ -92,14 +92,6 @@ def test_who_evicts_in_silence_breaks_the_order() -> None:
     assert found.violation is not None
     assert found.violation.properties == ("causal_unless_lost",)
     assert "only at position 1" in found.violation.sentences[0]
-
-
-def test_who_does_not_go_on_after_an_eviction_is_late() -> None:
-    scope = Scope(processes=4, audiences=(((1,), (2,)), (), ((3,), (0,)), ()), crashes_max=1)
-    assert explore(watched("hybrid_in_order"), scope).verdict == "kept"
-    found = explore(watched("hybrid_in_order", StandsStill), scope)
-    assert found.violation is not None
-    assert "late: p2 could know that it may send 2 to p0" in str(found)
 
 
 def test_who_overtakes_is_not_in_order() -> None:
