@@ -44,8 +44,12 @@ class Others:
 
 
 def find_layout(root: Place) -> Ours | Others:
-    """How the traces at a place are laid out; refuses what is neither."""
-    root = root.resolve()
+    """How the traces at a place are laid out; refuses what is neither, and what cannot be reached."""
+    with reading(root):
+        return _found(root.resolve())
+
+
+def _found(root: Place) -> Ours | Others:
     if root.is_dir() and not root.name.startswith(RUN_PREFIX):
         pieces = [piece for name in TABLES for piece in _over_all_runs(root, name)]
         if any(_tells_run(piece) for piece in pieces[:1]):
