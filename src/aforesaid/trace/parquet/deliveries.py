@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise, zip_longest
 import numpy as np
 
 from aforesaid.core import Misuse
-from aforesaid.trace.model import Log
+from aforesaid.trace.model import NO_LOG, Log
 from aforesaid.trace.parquet.by_process import ByProcess
 from aforesaid.trace.parquet.spill import Rows, joined
 
@@ -31,7 +31,7 @@ class Deliveries(ByProcess):
                 if process not in processes:
                     continue
                 for silent in range(upcoming, process):
-                    yield silent, _SILENT
+                    yield silent, NO_LOG
                 upcoming = process + 1
                 if following is not None and following.first == process:
                     held.append(rows.at(slice(first, last)))
@@ -43,7 +43,7 @@ class Deliveries(ByProcess):
                     held = []
                     yield process, log
         for silent in range(upcoming, processes.stop):
-            yield silent, _SILENT
+            yield silent, NO_LOG
 
     def slices(self, rows_max: int) -> list[range]:
         """All processes, cut where row groups begin, into slices of about so many rows."""
@@ -58,7 +58,7 @@ class Deliveries(ByProcess):
     def _log(self, process: int, parts: Sequence[Rows]) -> Log:
         """A log from its parts, in the order of positions."""
         if not parts:
-            return _SILENT
+            return NO_LOG
         starts = [0, *accumulate(len(part.position) for part in parts)]
         if all(
             np.array_equal(part.position, np.arange(*ends))
@@ -81,9 +81,6 @@ class Deliveries(ByProcess):
                     f"{rows.position[wrong]} where {wrong} should be"
                 )
         return Log(rows.message, rows.time_ns)
-
-
-_SILENT = Log(np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def _extents(rows: Rows) -> Iterator[tuple[int, int, int, bool]]:

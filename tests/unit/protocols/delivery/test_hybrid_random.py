@@ -13,7 +13,7 @@ from oracle.mind import Broken
 from oracle.mutants import BarePermits, TellsWithMessagesOnly
 from oracle.world import Build, Plan, World
 
-PART = 30
+PART = 60
 PARTS = 6
 
 

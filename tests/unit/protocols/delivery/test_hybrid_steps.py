@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import Busy, MessageId, Misuse, freeze, worded
-from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.catalog import CATALOG, algorithm
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit, Resend
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from oracle.kinds import ALL, MULTICAST, UNICAST
@@ -60,10 +60,11 @@ def test_a_full_buffer_refuses_and_changes_nothing(kind: Any) -> None:
     assert stage.say(0, 1) == "p0#4"
 
 
+@pytest.mark.parametrize("kind", [name for name in CATALOG if name.startswith("hybrid_")])
 @pytest.mark.parametrize("name", ["resend_ms", "backoff_max", "burst_max", "buffer_max", "early_max"])
-def test_a_bound_below_one_is_refused(name: str) -> None:
+def test_a_bound_below_one_is_refused(kind: str, name: str) -> None:
     with pytest.raises(Misuse, match=f"{name} must be a .*, not 0"):
-        algorithm("hybrid_sps").validate({name: 0})
+        algorithm(kind).validate({name: 0})
 
 
 @every
