@@ -3,7 +3,8 @@
 #   make test    style, types, layers, every test
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
-#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn
+#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn;
+#                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
 #   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
 PYTHON ?= python3
@@ -52,6 +53,7 @@ bench: $(READY)
 campaign: $(READY)
 	@$(BIN)/python tests/oracle/campaign.py 1500
 	@$(BIN)/python tests/sim/prc_campaign.py 400
+	@AFORESAID_CAMPAIGN=1 $(BIN)/python -m pytest -n 2 $$(grep -rl 'import scaled' tests --include='test_*.py')
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo-out

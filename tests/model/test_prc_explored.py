@@ -9,6 +9,7 @@ from aforesaid.check import check
 from aforesaid.explore import Exploration, Scope, explore, replay
 from aforesaid.protocols.catalog import CATALOG
 from mutants.prc import PRC_MUTANTS, PrcMutant
+from support.scale import scaled
 
 RING: dict[str, Any] = {"degree": 1, "both_ways": False}
 """One way, p0 to p1 to p2 to p0: three lack the link from p0 to p2."""
@@ -44,7 +45,7 @@ SCOPES: dict[str, tuple[set[bool], Scope]] = {
     "open, close, open": case(LINKED, RING, (1, 1, 0), OPENS, CLOSES, OPENS),
     "close, open both ways": case(LINKED, BOTH, (1, 0, 0), CLOSES, OPENS),
     "close, open both ways, another says": case(LINKED, BOTH, (0, 1, 0), CLOSES, OPENS),
-    "close, open both ways, two say": case(LINKED, BOTH, (1, 1, 0), CLOSES, OPENS),
+    **scaled({}, {"close, open both ways, two say": case(LINKED, BOTH, (1, 1, 0), CLOSES, OPENS)}),
     "close, open, close both ways": case(EITHER, BOTH, (1, 0, 0), CLOSES, OPENS, CLOSES),
     "timer": case(EITHER, RING, (1, 0, 0), OPENS, timer_firings_max=1),
     "timer, another says": case(EITHER, RING, (0, 1, 0), OPENS, timer_firings_max=1),

@@ -19,6 +19,7 @@ from support import prc_rules as rules
 from support.harness import judged, scenario
 from support.prc_rules import HOPS, exactly_once, handshake
 from support.prc_stage import Stage, process, star
+from support.scale import scaled
 
 
 def printed(**settings: Any) -> Stage:
@@ -205,7 +206,7 @@ def bad_runs(build: Callable[[Setup], Any] | None, runs: int, suspicions: int = 
     return bad
 
 
-RUNS = 30
+RUNS = scaled(12, 30)
 
 
 def test_at_random_the_printed_version_survives_opening_but_neither_closing_nor_reopening() -> None:

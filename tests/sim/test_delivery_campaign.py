@@ -1,4 +1,4 @@
-"""Causal delivery, unicast and multicast, in the simulator: 300 seeds each, judged by the checker."""
+"""Causal delivery, unicast and multicast, in the simulator: many seeds each, judged by the checker."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ from aforesaid.check import check
 from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import CATALOG
 from support.harness import command, judged, scenario
+from support.scale import scaled
 
-SEEDS = 300
+SEEDS = scaled(60, 300)
 ADDRESSED = [name for name, entry in CATALOG.items() if entry.addressed]
 WILD = {"kind": "lognormal", "median_ms": 20, "sigma": 1.0}
 

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from support.harness import command, judged, scenario
+from support.scale import scaled
 
-SEEDS = 300
+SEEDS = scaled(150, 300)
 CHUNKS = 3
 
 

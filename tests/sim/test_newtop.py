@@ -10,9 +10,10 @@ from aforesaid.protocols.catalog import Setup
 from aforesaid.sim import Scenario, simulate
 from aforesaid.trace import MemoryTrace
 from support.harness import command, judged, scenario
+from support.scale import scaled
 
 PROMISES = ("validity", "agreement", "no_duplicate", "no_creation", "fifo", "causal")
-SEEDS = 300
+SEEDS = scaled(100, 300)
 """Of each kind of trouble."""
 
 

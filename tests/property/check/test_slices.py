@@ -10,8 +10,9 @@ from aforesaid.check.judge import first_reading, judge, properties_of
 from aforesaid.check.reading import Reader, Reading, SliceFindings
 from aforesaid.trace import MemoryTrace
 from support.random_traces import random_trace
+from support.scale import scaled
 
-SEEDS = 2_000
+SEEDS = scaled(1_000, 2_000)
 
 
 def test_slices_give_the_report_of_the_whole() -> None:

@@ -17,9 +17,10 @@ from aforesaid.storage import Place
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 from support.injected import injected, write
 from support.random_traces import random_trace
+from support.scale import scaled
 from support.stored import stored
 
-SEEDS = 250
+SEEDS = scaled(100, 250)
 
 
 @pytest.fixture
