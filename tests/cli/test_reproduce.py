@@ -135,6 +135,6 @@ def test_an_interrupted_run_stops_at_once(tmp_path: Path) -> None:
     assert process.stdout
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in told

@@ -10,6 +10,7 @@ import pytest
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.greeting import HELLO_S
 from aforesaid.node.carrying.notes import Entry, entry_of
 from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.protocols.overlay.living import Living
@@ -90,7 +91,7 @@ async def rejoined_after_s(addresses: list[str]) -> float:
 
 def test_a_member_that_was_cut_off_passes_over_those_that_are_not_there() -> None:
     async def main() -> None:
-        assert await rejoined_after_s(free_addresses(10)) < 1.5
+        assert await rejoined_after_s(free_addresses(10)) < HELLO_S
 
     run(main())
 
@@ -98,7 +99,7 @@ def test_a_member_that_was_cut_off_passes_over_those_that_are_not_there() -> Non
 def test_a_member_that_was_cut_off_does_not_wait_long_where_nothing_answers() -> None:
     async def main() -> None:
         with silence() as address:
-            assert await rejoined_after_s([address]) < 5.0
+            assert await rejoined_after_s([address]) < HELLO_S
 
     run(main())
 
@@ -178,8 +179,8 @@ def test_who_comes_back_is_known_at_its_new_incarnation() -> None:
             await until(lambda: all(len(links_of(n)) == 2 for n in (a, b, c)), "all are linked")
         async with Node(Config.of({**facts["a"], "contact": there})) as a:
             began = time.monotonic()
-            await b.close(linger_s=5.0)
-            assert time.monotonic() - began < 2.0
+            await b.close(linger_s=PATIENCE_S)
+            assert time.monotonic() - began < PATIENCE_S / 2
             await a.broadcast(b"still one group")
             assert [message.payload for message in await take(c, 1)] == [b"still one group"]
             await c.close()

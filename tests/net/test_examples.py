@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 )
 def test_an_example(name: str, lines: set[str]) -> None:
     ran = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=180, check=False
     )
     assert ran.returncode == 0, ran.stderr
     said = {line.strip() for line in ran.stdout.splitlines()}

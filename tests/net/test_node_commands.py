@@ -13,7 +13,7 @@ from aforesaid import Misuse
 from aforesaid.check import check
 from aforesaid.node.operating.control import ask
 from aforesaid.trace.parquet import open_trace
-from net.net_stage import cluster_of_two, command, finished, free_addresses
+from net.net_stage import PATIENCE_S, cluster_of_two, command, finished, free_addresses
 from net.node_process import write_toml
 
 
@@ -103,7 +103,7 @@ def test_a_cluster_that_can_be_asked_and_stopped(tmp_path: Path) -> None:
     assert finished("evict", directory / "p0", "p1").returncode == 0
     assert ask(str(directory / "p0"), {"peers": True}) == {"p1": "evicted"}
     cluster.send_signal(signal.SIGINT)
-    rest = cluster.communicate(timeout=30)[0]
+    rest = cluster.communicate(timeout=PATIENCE_S)[0]
     assert cluster.returncode == 0
     assert "stopped; judge what they did" in rest
     nobody = finished("why", directory / "p0")

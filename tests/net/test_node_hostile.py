@@ -17,7 +17,7 @@ from aforesaid.wire.packet import Clear, Header
 from net.net_stage import free_addresses, group_configs, run, running, take, until
 from net.siege import ALGORITHM, Stranger, siege
 
-HOSTILE = 100_000
+HOSTILE = 30_000
 
 
 def test_hostile_datagrams_into_a_sealed_node(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from aforesaid import Misuse
 from aforesaid.node.operating.control import ask
-from net.net_stage import cluster_of_two, command, finished, free_addresses
+from net.net_stage import PATIENCE_S, cluster_of_two, command, finished, free_addresses
 from net.node_process import write_toml
 
 
@@ -88,7 +88,9 @@ def test_an_input_that_is_empty_or_closed_is_one_that_ends(tmp_path: Path) -> No
     path = config(tmp_path)
     for redirection in ("</dev/null", "<&-", "<&- 2>&-"):
         shell = f"exec {shlex.join(command('node', '--config', path))} {redirection}"
-        ran = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, timeout=30, check=False)
+        ran = subprocess.run(
+            ["sh", "-c", shell], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
         assert (ran.returncode, ran.stderr) == (0, ""), redirection
         assert "ready" in ran.stdout
 
@@ -109,7 +111,7 @@ def test_a_signal_closes_in_order_and_a_second_one_at_once(tmp_path: Path) -> No
         with pytest.raises(subprocess.TimeoutExpired):
             node.wait(0.3)
         node.send_signal(signal.SIGINT)
-        assert node.communicate(timeout=20) == ("", "")
+        assert node.communicate(timeout=PATIENCE_S) == ("", "")
         assert node.returncode == 128 + signal.SIGINT
     assert not (tmp_path / "alice/control.sock").exists()
     alice, _ = pair(tmp_path, linger_s=0.2)
@@ -117,7 +119,7 @@ def test_a_signal_closes_in_order_and_a_second_one_at_once(tmp_path: Path) -> No
         tell(node, {"to": ["bob"], "payload": "x"})
         assert "said" in node.stdout.readline()  # type: ignore[union-attr]
         node.send_signal(signal.SIGHUP)
-        out, err = node.communicate(timeout=20)
+        out, err = node.communicate(timeout=PATIENCE_S)
         assert "closed after 0.2 s, before others had everything" in out
         assert json.loads(err)["event"] == "closed too early"
         assert node.returncode == 0
@@ -126,7 +128,7 @@ def test_a_signal_closes_in_order_and_a_second_one_at_once(tmp_path: Path) -> No
 def test_the_end_of_the_input_does_not_wait_longer_than_it_should(tmp_path: Path) -> None:
     alice, _ = pair(tmp_path, linger_s=0.0)
     with started(alice) as node:
-        out, _ = node.communicate('{"to": ["bob"], "payload": "x"}\n', timeout=20)
+        out, _ = node.communicate('{"to": ["bob"], "payload": "x"}\n', timeout=PATIENCE_S)
         assert "closed after 0 s" in out
         assert node.returncode == 0
 
@@ -138,11 +140,11 @@ def test_a_reader_that_sleeps_stops_nothing_and_gets_all_in_the_end(tmp_path: Pa
         tell(speaking, *({"to": ["bob"], "payload": "x" * 500} for _ in range(count)))
         for _ in range(count):
             assert "said" in speaking.stdout.readline()  # type: ignore[union-attr]
-        assert speaking.communicate(timeout=20) == ("", "")  # bob has them all, and has told few.
+        assert speaking.communicate(timeout=PATIENCE_S) == ("", "")  # bob has them all, and has told few.
         assert ask(str(tmp_path / "bob"), {"gauges": True})["inbox_messages"] > 0
         hearing.send_signal(signal.SIGTERM)
         time.sleep(0.2)
-        out, err = hearing.communicate(timeout=20)
+        out, err = hearing.communicate(timeout=PATIENCE_S)
     assert (out.count("origin"), err) == (count, "")
 
 
@@ -219,7 +221,7 @@ def test_a_cluster_takes_lines_that_come_together_and_ends_its_nodes(tmp_path: P
         assert heard[-1], heard
     assert f"aforesaid why {directory}/p0\n" in "".join(heard)
     cluster.send_signal(signal.SIGTERM)
-    rest = cluster.communicate(timeout=30)[0]
+    rest = cluster.communicate(timeout=PATIENCE_S)[0]
     assert cluster.returncode == 0
     assert "stopping" in rest
     assert 'type "p0 hello"' in "".join(heard) + rest

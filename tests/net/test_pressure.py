@@ -1,7 +1,7 @@
 """Every queue is bounded, and whoever would overfill it waits."""
 
 import asyncio
-import resource
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 from aforesaid import Config, Node
 from aforesaid.node import Closed
 from net.dead_peer import load_on_a_dead_peer
-from net.net_stage import complaints, group_configs, judged, run, running, take, until
+from net.net_stage import PATIENCE_S, complaints, group_configs, judged, run, running, take, until
 
 SMALL = {"out_messages": 50, "out_bytes": 20_000, "in_messages": 40, "in_bytes": 20_000}
 
@@ -54,7 +54,7 @@ def test_a_dead_peer_makes_its_senders_wait_and_eviction_lets_them_go_on(transpo
     run(main())
 
 
-@pytest.mark.parametrize(("transport", "seconds"), [("udp", 60.0), ("tcp", 2.5)])
+@pytest.mark.parametrize(("transport", "seconds"), [("udp", 5.0), ("tcp", 2.5)])
 def test_a_peer_killed_under_load_costs_no_more_than_the_queues(
     tmp_path: Path, transport: str, seconds: float
 ) -> None:
@@ -127,7 +127,7 @@ def test_an_application_may_wait_for_room_before_it_takes_messages() -> None:
                 asyncio.create_task(speak_and_hear(nodes["alice"], "bob", times, at_once)),
                 asyncio.create_task(speak_and_hear(nodes["bob"], "alice", times, at_once)),
             ]
-            done, _ = await asyncio.wait(talks, timeout=1.0 if at_once > 90 else 20.0)
+            done, _ = await asyncio.wait(talks, timeout=1.0 if at_once > 90 else PATIENCE_S)
             for talk in talks:
                 talk.cancel()
             await asyncio.gather(*talks, return_exceptions=True)
@@ -240,15 +240,20 @@ def test_who_stood_still_itself_evicts_nobody_for_it() -> None:
 
 
 def test_an_idle_node_with_a_hundred_peers_hardly_works() -> None:
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
     async def main() -> None:
         (config,) = group_configs(["alice"]).values()
         peers = {f"p{number}": "127.0.0.1:9" for number in range(100)}
         async with Node(Config.of({"name": "alice", "listen": config.listen, "peers": peers})):
             await asyncio.sleep(0.2)
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            await asyncio.sleep(3.0)
-            after = resource.getrusage(resource.RUSAGE_SELF)
-        spent = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-        assert spent < 0.03, f"{spent / 3:.1%} of a core"
+            sys.setprofile(count)
+            await asyncio.sleep(2.0)
+            sys.setprofile(None)
 
     run(main())
+    assert 0 < calls < 6_000, f"{calls} calls and returns of functions in two seconds"

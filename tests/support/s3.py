@@ -19,7 +19,7 @@ import pytest
 
 from aforesaid.storage import Remote, place
 
-START_SECONDS_MAX = 60.0
+START_SECONDS_MAX = 180.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from aforesaid.testing import NonConforming, conforms, parts
 from support.commands import command
 from support.own_algorithm import TEXT, forgotten
 
-CAUGHT_S_MAX = 10.0
+CAUGHT_S_MAX = 30.0
 
 CAUSES = "return all(cause.number <= self.delivered[cause.origin] for cause in causes)"
 KNOWN = """        if said.number <= self.delivered[said.origin] or said in self.waiting:
@@ -92,7 +92,7 @@ def variant(tmp_path: Path) -> Iterator[Callable[[str], Algorithm]]:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_is_caught_in_under_ten_seconds(bug: str, variant: Callable[[str], Algorithm]) -> None:
+def test_a_bug_is_caught_soon(bug: str, variant: Callable[[str], Algorithm]) -> None:
     entry = variant(bug)
     began = time.process_time()
     with pytest.raises(NonConforming, match=BUGS[bug][2]) as caught:

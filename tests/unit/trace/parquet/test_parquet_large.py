@@ -63,4 +63,4 @@ def test_twenty_million_deliveries_in_little_memory(tmp_path: Path) -> None:
     # In memory the rows alone are 400 MB.
     assert seen["peak_mb"] < 320, seen
     # Processor time, which does not depend on what else the machine does.
-    assert seen["write_s"] + seen["read_s"] < 20, seen
+    assert seen["write_s"] + seen["read_s"] < 60, seen
