@@ -1,5 +1,10 @@
 """What tests of several rooms ask for."""
 
+import os
+
 from support.s3 import bucket, s3
 
 __all__ = ["bucket", "s3"]
+
+# A JVM of a test lives for seconds. To compile as for hours would take it as long again.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")

@@ -12,8 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aforesaid.pipeline.session import SparkOptions, spark_session
+from support.machines import Driver
+from support.s3 import Server
 from support.servers import (
     DEPLOY,
+    PARTITIONS,
     SMALL,
     Cluster,
     accepts,
@@ -45,7 +48,7 @@ def _leave_no_sockets() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local mode on two cores, in a small JVM."""
     temporary = tmp_path_factory.mktemp("spark")
-    options = SparkOptions("local[2]", temporary=temporary, memory="1g", small=True)
+    options = SparkOptions("local[2]", temporary=temporary, memory="1g", small=True, conf=(PARTITIONS,))
     with spark_session(options, "tests") as spark:
         yield spark
 
@@ -77,6 +80,14 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
+def driver(machines: Cluster, s3: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """Of these machines, for whoever has something for them to do."""
+    started = Driver(machines, s3, tmp_path_factory.mktemp("driver"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
 def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Iterator[str]:
     """A Spark Connect server; its address."""
     directory = tmp_path_factory.mktemp("connect")
@@ -92,7 +103,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Itera
     }
     flags = [flag for name, value in settings.items() for flag in ("--conf", f"{name}={value}")]
     main = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    command = (f"{DEPLOY}.SparkSubmit", "--class", main, "--master", "local[2]", *flags, "spark-internal")
-    with server(directory, "connect", *command, python=bare_python) as started:
+    command = (f"{DEPLOY}.SparkSubmit", "--class", main, "--master", "local[2]", *flags, "--conf", PARTITIONS)
+    with server(directory, "connect", *command, "spark-internal", python=bare_python) as started:
         wait_for(lambda: accepts(port), started)
         yield f"sc://127.0.0.1:{port}"

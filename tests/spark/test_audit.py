@@ -408,22 +408,6 @@ def elsewhere(root: Path, out: Path, *options: str) -> dict[str, Any]:
     return told
 
 
-def test_standalone_cluster_says_the_same(
-    cluster: str,
-    bare_python: str,
-    spoiled: tuple[Path, dict[str, Injected]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYSPARK_PYTHON", bare_python)
-    root, _ = spoiled
-    told = elsewhere(root, tmp_path / "out", "--master", cluster, "--memory", "512m")
-    assert {run["run"]: run["verdicts"] for run in told["runs"]} == {
-        run: json.loads(json.dumps(report.to_dict()["verdicts"])) for run, report in checked(root, 5).items()
-    }
-    assert {path.name for path in tmp_path.iterdir()} == {"out"}
-
-
 def test_spark_connect_says_the_same(
     connect: str, spoiled: tuple[Path, dict[str, Injected]], tmp_path: Path
 ) -> None:

@@ -47,7 +47,7 @@ def audited(traces: Path, *options: str) -> tuple[int, str]:
         [AFORESAID, "audit", str(traces), "--out", str(traces.parent / "out"), *options],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         cwd=traces.parent,
         check=False,
     )
@@ -160,14 +160,14 @@ def _take_interrupts() -> None:
 def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wait_s: float = 0.5) -> str:
     """What it said on standard error."""
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not ready():
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < end
             time.sleep(0.1)
         time.sleep(wait_s)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
         return said.decode(errors="replace")
     finally:
         process.kill()

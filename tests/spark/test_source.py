@@ -20,8 +20,8 @@ from aforesaid.storage import sizes_below
 from aforesaid.trace.parquet.schema import SCHEMAS
 from aforesaid.wire.segments import Origin
 from support.injected import injected, write
+from support.machines import Driver
 from support.s3 import Bucket
-from support.servers import Cluster, driver_environment
 
 TABLES = [*SCHEMAS, SEGMENTS]
 SECONDS_MAX = 240
@@ -32,16 +32,20 @@ from pyspark.sql import SparkSession
 from aforesaid.pipeline.session import ship
 from aforesaid.pipeline.source import register
 
-root, address, settings, *tables = sys.argv[1:]
-builder = SparkSession.builder
-for name, value in json.loads(settings).items():
-    builder = builder.config(f"spark.hadoop.{name}", value)
-spark = (builder.remote if address.startswith("sc:") else builder.master)(address).getOrCreate()
+root, address, *tables = sys.argv[1:]
+spark = SparkSession.builder.remote(address).getOrCreate()
 ship(spark)
 register(spark)
 read = spark.read.format("aforesaid")
 print(json.dumps({table: read.option("table", table).load(root).toArrow().to_pylist() for table in tables}))
 spark.stop()
+"""
+
+FROM_A_BUCKET = """
+from aforesaid.pipeline.source import register
+register(spark)
+read = spark.read.format("aforesaid")
+told = {{table: read.option("table", table).load({root!r}).toArrow().to_pylist() for table in {tables}}}
 """
 
 
@@ -81,35 +85,25 @@ def test_a_table_is_what_lies_in_storage(spark: SparkSession, root: Path, table:
     assert frame.columns[0] == ("cluster" if table == SEGMENTS else "run")
 
 
-def read_elsewhere(
-    address: str, there: str, settings: dict[str, str], tables: list[str], temporary: Path
-) -> dict[str, list[str]]:
-    """The rows of tables, by a session as others make one, whose executors have never seen us."""
-    done = subprocess.run(
-        [sys.executable, "-c", READING, there, address, json.dumps(settings), *tables],
-        env=driver_environment(temporary),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
+def test_by_spark_connect_it_is_the_same(root: Path, connect: str) -> None:
+    """In a session as others make one, whose executors have never seen us."""
+    command = [sys.executable, "-c", READING, str(root), connect, *TABLES]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     assert done.returncode == 0, done.stderr
-    return {table: sorted(map(str, rows)) for table, rows in json.loads(done.stdout).items()}
-
-
-def test_by_spark_connect_it_is_the_same(root: Path, connect: str, tmp_path: Path) -> None:
-    found = read_elsewhere(connect, str(root), {}, TABLES, tmp_path)
+    found = {table: sorted(map(str, rows)) for table, rows in json.loads(done.stdout).items()}
     assert found == {table: lying(root, table) for table in TABLES}
 
 
 def test_from_a_bucket_by_machines_that_share_nothing_else_it_is_the_same(
-    root: Path, machines: Cluster, bucket: Bucket, tmp_path: Path
+    root: Path, driver: Driver, bucket: Bucket
 ) -> None:
     for path in sizes_below(root):
         (bucket.place / path).write_bytes((root / path).read_bytes())
     tables = ["messages", "deliveries", SEGMENTS]
-    found = read_elsewhere(machines.address, bucket.uri, bucket.server.settings, tables, tmp_path)
-    assert found == {table: lying(root, table) for table in tables}
+    found = driver.ask(FROM_A_BUCKET.format(root=bucket.uri, tables=tables))
+    assert {table: sorted(map(str, rows)) for table, rows in found.items()} == {
+        table: lying(root, table) for table in tables
+    }
 
 
 def test_columns_are_those_asked_for(spark: SparkSession, root: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.s3 import Server
-from support.servers import Cluster, driver_environment
+from support.servers import PARTITIONS, Cluster, driver_environment
 
 SECONDS_MAX = 240
 
@@ -66,7 +66,7 @@ class Driver:
             "spark.speculation.interval": "100ms",
             "spark.sql.adaptive.enabled": "true",
         }
-        pairs = [f"{name}={value}" for name, value in settings.items()]
+        pairs = [PARTITIONS, *(f"{name}={value}" for name, value in settings.items())]
         (directory / "active").write_text("0")
         self._log = (directory / "driver.log").open("wb")
         self.process = subprocess.Popen(

@@ -16,11 +16,13 @@ import pyspark
 
 import aforesaid
 
-START_SECONDS_MAX = 60.0
+START_SECONDS_MAX = 180.0
 DEPLOY = "org.apache.spark.deploy"
 WORKER = (f"{DEPLOY}.worker.Worker", "--cores", "1", "--memory", "1g")
 SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """For a JVM that starts quickly and uses little."""
+PARTITIONS = "spark.sql.shuffle.partitions=3"
+"""Of Spark's own 200, nearly all would be empty, and each costs a task."""
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
