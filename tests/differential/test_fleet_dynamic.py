@@ -7,11 +7,12 @@ import pytest
 from aforesaid.fleet import Paper
 from aforesaid.fleet.plan import delays
 from differential.compared import compare, small
+from support.scale import scaled
 
 DELAYS_MS = (1.0, 40.000007, 300.000019, 1_300.000003)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(scaled(12, 24)))
 def test_exchanges_joins_and_handshakes(seed: int) -> None:
     compared = compare(small(8 + 3 * (seed % 7), seed, DELAYS_MS[seed % 4]))
     assert compared.differences == []

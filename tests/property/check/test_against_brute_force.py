@@ -112,7 +112,7 @@ def require_all_kinds(seen: Counter[str]) -> None:
         for kind in ("created", "twice", "own", "early", "missing")
         for clock in ("global", "local")
     ]
-    rare = {kind: seen[kind] for kind in expected if seen[kind] < 20}
+    rare = {kind: seen[kind] for kind in expected if seen[kind] < BLOCK_SEEDS // 150}
     assert not rare, f"too rare to mean anything: {rare}"
 
 
