@@ -16,7 +16,8 @@ from aforesaid.protocols.broadcast.waiting import Pending, Stamped, Waiting
 from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
-from aforesaid.protocols.links.perfect import PerfectLinks, Resend
+from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.links.repair import Resend
 from support.harness import Passing
 
 WILD = {"delay": {"kind": "lognormal", "median_ms": 20, "sigma": 1.2}}

@@ -40,7 +40,7 @@ look((here, 0))
 found, seconds = set(), 0.1
 while len({machine for machine, _, _ in found}) < 2 and seconds < 60:
     found |= set(run_tasks(spark, look, [(str(here), seconds)] * 4))
-    seconds *= 2  # A machine may need several times as long to start Python: speculation would kill it each time.
+    seconds *= 2  # Who needs several times as long to start Python is killed by speculation, each time.
 told = [sorted(found), os.listdir(here)]
 """
 
