@@ -324,8 +324,6 @@ class LocalGraph:
         if number == len(self.timers):
             # Hosts know timers by equality: of two that are equal, one would replace the other there.
             if any(timer == other for other in self.timers):
-                raise Misuse(
-                    f"another kind of timer is equal to {timer!r}: give each kind a field of its own"
-                )
+                raise Misuse(f"a timer of another kind is equal to {timer!r}: give each a field of its own")
             self.timers.append(timer)
         return number

@@ -96,6 +96,7 @@ class Remind(NamedTuple):
 
     peer: Process
     what: str = "remind"
+    """Without it, it would be equal to the peer's other timer."""
 
 
 class Channel:

@@ -40,8 +40,6 @@ class Resend(NamedTuple):
     """The timer of one peer: when the oldest message on its way to it is overdue."""
 
     peer: Process
-    what: str = "resend"
-    """Without it, it would be equal to any other timer of the peer."""
 
 
 class Pace(NamedTuple):
