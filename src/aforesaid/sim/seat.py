@@ -8,7 +8,7 @@ the process's next incarnation takes the same seat.
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import Joining, Linking, MessageId, Misuse, Nanoseconds, Process, Speaker, Timer, saying
 
@@ -23,15 +23,6 @@ ISOLATED = object()
 """In the queue in a payload's place: no message, but the end of this incarnation once the queue is empty."""
 
 NO_MESSAGE = MessageId("", 0, 0)
-
-
-class Armed(NamedTuple):
-    """A timer on the agenda. Armed again for later, it is left there, and put off when its turn comes."""
-
-    number: int
-    """Of its place on the agenda; another number is that of an older arming."""
-    rings: Nanoseconds
-    deadline: Nanoseconds
 
 
 class Seat:
@@ -64,7 +55,8 @@ class Seat:
         self.incarnation = 0
         self.up = True
         self.paused = False
-        self.timers: dict[Timer, Armed] = {}
+        self.timers: dict[Timer, int] = {}
+        """Armed timers, each with the agenda number of its deadline; another number is an older arming."""
         self.handed: deque[tuple[MessageId, Any]] = deque()
         self.handing_over = False
         self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
@@ -103,14 +95,9 @@ class Seat:
         self.handed.append((NO_MESSAGE, ISOLATED))
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
-        armed = self.timers.get(timer)
-        if armed is not None and armed.rings <= deadline:
-            self.timers[timer] = armed._replace(deadline=deadline)
-            return
         simulation = self.simulation
-        rings = max(deadline, simulation.now)
-        self.timers[timer] = Armed(simulation.order, rings, rings)
-        simulation.put(rings, simulation.expire, self, timer, simulation.order)
+        self.timers[timer] = simulation.order
+        simulation.put(max(deadline, simulation.now), simulation.expire, self, timer, simulation.order)
 
     def disarm(self, timer: Timer) -> None:
         self.timers.pop(timer, None)

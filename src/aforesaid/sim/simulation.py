@@ -29,7 +29,7 @@ from aforesaid.sim.network import Counters, Network
 from aforesaid.sim.paper import Paper
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import Scenario
-from aforesaid.sim.seat import ISOLATED, STABLE, Armed, Seat
+from aforesaid.sim.seat import ISOLATED, STABLE, Seat
 from aforesaid.sim.workloads import workload
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
 
@@ -259,14 +259,8 @@ class Simulation:
             if other.up:
                 self.put(told, self._peer_down, other, seat.name)
 
-    def expire(self, seat: Seat, timer: Timer, number: int) -> None:
-        armed = seat.timers.get(timer)
-        if armed is None or armed.number != number:
-            return
-        if armed.deadline > self.now:
-            del seat.timers[timer]
-            seat.arm(timer, armed.deadline)
-        else:
+    def expire(self, seat: Seat, timer: Timer, armed: int) -> None:
+        if seat.timers.get(timer) == armed:
             self._do(seat, self._expire, timer, armed)
 
     def stable(self, seat: Seat, message_id: MessageId) -> None:
@@ -313,7 +307,7 @@ class Simulation:
         self.tracer.sent(seat.index, message_id, self.now, audience)
         self.messages += 1
 
-    def _expire(self, seat: Seat, timer: Timer, armed: Armed) -> None:
+    def _expire(self, seat: Seat, timer: Timer, armed: int) -> None:
         if seat.timers.get(timer) == armed:
             del seat.timers[timer]
             seat.machine.expire(timer, self.now, seat)

@@ -21,25 +21,25 @@ def leaving(flight: Flight, now: int) -> list[int]:
 
 def deadline(flight: Flight) -> int | None:
     out = Recorder()
-    flight.arm("b", out)
+    flight.rings = 0
+    flight.watch(out)
     return out.timers.get(Resend("b"))
 
 
 def measured(trips: int = 40, in_flight: int = 32) -> tuple[Flight, int]:
     """A flight whose round trip is known, at rest, and the time."""
-    flight = Flight(PACE._replace(in_flight=in_flight))
+    flight = Flight("b", PACE._replace(in_flight=in_flight))
     for number in range(1, trips + 1):
-        assert flight.enter(number, number * TRIP)
-        flight.came([number], (number + 1) * TRIP)
+        assert flight.enter(number, number * TRIP, Recorder())
+        flight.came([number], (number + 1) * TRIP, Recorder())
     return flight, (trips + 1) * TRIP
 
 
 def test_the_round_trip_is_that_of_rfc_6298() -> None:
-    trip = RoundTrip()
-    assert trip.overdue_after(77) == 77
+    trip = RoundTrip(77)
+    assert trip.overdue_after == 77
     expected, deviation = 0.0, 0.0
     for count, took in enumerate((1000, 1200, 800, 5000, 1000)):
-        trip.began(1, 0)
         trip.ended(took)
         if count:
             deviation += (abs(took - expected) - deviation) / 4
@@ -48,40 +48,40 @@ def test_the_round_trip_is_that_of_rfc_6298() -> None:
             expected, deviation = took, took / 2
         assert trip.smoothed == pytest.approx(expected, abs=5)
         assert trip.deviation == pytest.approx(deviation, abs=5)
-        assert trip.overdue_after(77) == pytest.approx(expected + 4 * deviation, abs=25)
+        assert trip.overdue_after == pytest.approx(expected + 4 * deviation, abs=25)
 
 
 def test_what_was_sent_again_is_not_timed() -> None:
     flight, now = measured()
     known = flight.trip.smoothed
-    flight.enter(100, now)
+    flight.enter(100, now, Recorder())
     flight.expired(now + SECOND)
     assert leaving(flight, now + SECOND) == [100]
-    flight.came([100], now + SECOND + TRIP)
+    flight.came([100], now + SECOND + TRIP, Recorder())
     assert flight.trip.smoothed == known
-    flight.enter(101, now + 2 * SECOND)
-    flight.came([101], now + 2 * SECOND + TRIP)
+    flight.enter(101, now + 2 * SECOND, Recorder())
+    flight.came([101], now + 2 * SECOND + TRIP, Recorder())
     assert flight.trip.smoothed == known
 
 
 def test_before_anything_is_known_too_long_is_better_than_nothing() -> None:
     """Else a round trip above the first guess would never be known: all are sent again before they come."""
-    flight = Flight(PACE)
-    flight.enter(1, 0)
+    flight = Flight("b", PACE)
+    flight.enter(1, 0, Recorder())
     for now in (50, 150):
         flight.expired(now * MILLISECOND)
         assert leaving(flight, now * MILLISECOND) == [1]
-    flight.came([1], 200 * MILLISECOND)
+    flight.came([1], 200 * MILLISECOND, Recorder())
     assert flight.trip.smoothed == 200 * MILLISECOND
 
 
 def test_gaps_are_filled_at_once_however_many_there_are() -> None:
     flight, now = measured()
     for number in range(100, 130):
-        assert flight.enter(number, now)
+        assert flight.enter(number, now, Recorder())
     for number in range(100, 130):
         if number % 3:
-            flight.came([number], now + TRIP)
+            flight.came([number], now + TRIP, Recorder())
     assert leaving(flight, now + TRIP) == []
     due = deadline(flight)
     assert due is not None
@@ -93,18 +93,18 @@ def test_gaps_are_filled_at_once_however_many_there_are() -> None:
 
 def test_who_is_overtaken_is_not_lost() -> None:
     flight, now = measured()
-    flight.enter(100, now)
-    flight.enter(101, now)
-    flight.came([101], now + TRIP // 2)
+    flight.enter(100, now, Recorder())
+    flight.enter(101, now, Recorder())
+    flight.came([101], now + TRIP // 2, Recorder())
     assert leaving(flight, now + TRIP // 2) == []
-    flight.came([100], now + TRIP)
+    flight.came([100], now + TRIP, Recorder())
     assert (flight.flying, deadline(flight)) == (0, None)
 
 
 def test_into_silence_goes_one_message_until_there_is_an_answer() -> None:
     flight, now = measured()
     for number in range(100, 120):
-        flight.enter(number, now)
+        flight.enter(number, now, Recorder())
     waits, last = [], now
     for _ in range(6):
         due = deadline(flight)
@@ -114,12 +114,12 @@ def test_into_silence_goes_one_message_until_there_is_an_answer() -> None:
         flight.expired(due)
         assert leaving(flight, due) == [100]
     assert waits == [wait * 50 * MILLISECOND for wait in (1, 2, 4, 8, 8, 8)]
-    assert not flight.enter(120, last)
-    flight.came([100], last + TRIP)
+    assert not flight.enter(120, last, Recorder())
+    flight.came([100], last + TRIP, Recorder())
     assert leaving(flight, last + TRIP) == [101, 102, 103], "half of the bound, at every silence, and one"
     now, came = last + TRIP, 101
     while flight.flying:
-        flight.came([came], now)
+        flight.came([came], now, Recorder())
         came += 1
         leaving(flight, now)
     assert came == 121
@@ -128,10 +128,10 @@ def test_into_silence_goes_one_message_until_there_is_an_answer() -> None:
 def test_what_came_after_all_is_not_sent_again() -> None:
     flight, now = measured()
     for number in range(100, 110):
-        flight.enter(number, now)
+        flight.enter(number, now, Recorder())
     flight.expired(now + SECOND)
     assert leaving(flight, now + SECOND) == [100]
-    flight.came(list(range(100, 109)), now + SECOND + 1)
+    flight.came(list(range(100, 109)), now + SECOND + 1, Recorder())
     assert leaving(flight, now + SECOND + 1) == [109]
 
 

@@ -118,12 +118,12 @@ class Channel:
         "unacked",
     )
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, peer: Process, pace: Pace) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
         self.unacked: deque[int] = deque()
         """The messages network-sent to the peer and not acknowledged, ascending."""
-        self.flight = Flight(pace)
+        self.flight = Flight(peer, pace)
         """Which of them are on their way, are lost, or have to wait for those to come."""
         self.given = 0
         """The highest permit given to the peer, by Permit or by an unflagged Msg. A message of this channel
@@ -136,7 +136,7 @@ class Channel:
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
         self.missing: deque[int] = deque()
         """The peer's messages delivered here whose permits are missing (miss), ascending."""
-        self.permits = RoundTrip()
+        self.permits = RoundTrip(pace.resend_after)
         """How long the peer's permits take."""
         self.patience = 1
         """How many times as long it takes until the peer is reminded again."""

@@ -257,7 +257,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
-            channel = self.channels[peer] = Channel(self.pace)
+            channel = self.channels[peer] = Channel(peer, self.pace)
         return channel
 
     def _network_send(
@@ -271,12 +271,8 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         untold = channel.known < len(self.evicted)
         if untold:
             channel.news[number] = channel.told = len(self.evicted)
-        if self.retransmit:
-            flight = channel.flight
-            if not flight.enter(number, now):
-                return
-            if flight.flying == 1:
-                flight.arm(peer, out)
+        if self.retransmit and not channel.flight.enter(number, now, out):
+            return
         out.send((peer,), self._with_news(frame, channel) if untold else frame)
 
     def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
@@ -287,7 +283,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             message = Msg(self.incarnation, number, previous, flagged, entry.payload)
             told = number in channel.news or not flagged
             out.send((peer,), self._with_news(message, channel) if told else message)
-        channel.flight.arm(peer, out)
+        channel.flight.watch(out)
 
     def _arrived(
         self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
@@ -323,7 +319,8 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             # The permit is missing from before the delivery on: what the application answers depends on it.
             if flagged and number > channel.permitted:
                 channel.missing.append(number)
-                channel.permits.began(number, now)
+                if not channel.permits.timed:
+                    channel.permits.timed, channel.permits.since = number, now
                 self._miss((source, number))
             out.deliver(new_message_id((source, incarnation, number)), payload)
             message = channel.early.pop(number, None) if channel.early else None
@@ -356,8 +353,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             due[source] = channel.given
         if due:
             self._give(due, out)
-        if numbers and self.retransmit:
-            flight.came(numbers, now)
+        if numbers and self.retransmit and flight.came(numbers, now, out):
             self._go_on(source, channel, now, out)
 
     def _permitted(
@@ -381,6 +377,5 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         if not channel.missing:
             out.disarm(Remind(peer))
         elif self.retransmit:
-            resend_after = self.pace.resend_after
-            overdue_after = max(resend_after, channel.permits.overdue_after(resend_after))
+            overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)
             out.arm(Remind(peer), now + overdue_after * channel.patience)

@@ -142,10 +142,8 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         number = self.numbers.get(target, 0) + 1
         self.numbers[target] = number
         self.unacked.setdefault(target, {})[number] = body
-        flight = self.flights.get(target) or self.flights.setdefault(target, Flight(self.pace))
-        if flight.enter(number, now):
-            if flight.flying == 1:
-                flight.arm(target, out)
+        flight = self.flights.get(target) or self.flights.setdefault(target, Flight(target, self.pace))
+        if flight.enter(number, now, out):
             out.send((target,), Data(number, body))
 
     def _group(self) -> Joining:
@@ -161,14 +159,14 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         if number not in flight.sent:
             return  # It waits to be sent: nobody can have it.
         del unacked[number]
-        flight.came((number,), now)
-        self._go_on(source, flight, now, out)
+        if flight.came((number,), now, out):
+            self._go_on(source, flight, now, out)
 
     def _go_on(self, peer: Process, flight: Flight, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
         while number := flight.next(now):
             out.send((peer,), Data(number, self.unacked[peer][number]))
-        flight.arm(peer, out)
+        flight.watch(out)
 
 
 class PerfectLinks(Links[CausalBroadcast]):

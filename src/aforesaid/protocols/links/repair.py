@@ -29,7 +29,9 @@ from typing import NamedTuple
 
 from aforesaid.core import Effects, Nanoseconds, Process
 
+ABSENT: Nanoseconds = -2
 LOST: Nanoseconds = -1
+FAR: Nanoseconds = 1 << 62
 BOUND_MIN = 2.0
 LOSS_TAKES = 0.25
 LATELY = 1024
@@ -53,20 +55,17 @@ class Pace(NamedTuple):
 class RoundTrip:
     """How long answers take (RFC 6298)."""
 
-    __slots__ = ("deviation", "since", "smoothed", "timed")
+    __slots__ = ("deviation", "overdue_after", "since", "smoothed", "timed")
 
-    def __init__(self) -> None:
+    def __init__(self, first: Nanoseconds) -> None:
         self.smoothed: Nanoseconds = LOST
         """LOST: nothing is known yet."""
         self.deviation: Nanoseconds = 0
+        self.overdue_after = first
+        """How long an answer takes at most, by all that is known."""
         self.timed = 0
         """The message that is being timed; 0: none."""
         self.since: Nanoseconds = 0
-
-    def began(self, number: int, now: Nanoseconds) -> None:
-        """A message left for the first time."""
-        if not self.timed:
-            self.timed, self.since = number, now
 
     def ended(self, now: Nanoseconds) -> None:
         """The message that is timed was answered."""
@@ -77,19 +76,13 @@ class RoundTrip:
         else:
             self.deviation += (abs(took - self.smoothed) - self.deviation) >> 2
             self.smoothed += (took - self.smoothed) >> 3
+        # What comes in the very moment is not late, even if all others took exactly as long.
+        self.overdue_after = self.smoothed + max(4 * self.deviation, self.smoothed >> 5) + 1
 
     def spoil(self) -> None:
         """It was sent again (Karn): nobody will know which was answered. The first time, too long is told."""
         if self.smoothed != LOST:
             self.timed = 0
-
-    def overdue_after(self, first: Nanoseconds) -> Nanoseconds:
-        """How long an answer takes at most, by all that is known; `first`, if that is nothing."""
-        smoothed = self.smoothed
-        if smoothed == LOST:
-            return first
-        # What comes in the very moment is not late, even if all others took exactly as long.
-        return smoothed + max(4 * self.deviation, smoothed >> 5) + 1
 
 
 class Flight:
@@ -98,20 +91,25 @@ class Flight:
     __slots__ = (
         "backoff",
         "bound",
-        "flying",
         "latest",
         "lost",
         "order",
         "pace",
         "queue",
+        "rings",
         "sent",
         "share",
+        "strayed",
+        "timer",
         "trip",
     )
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, peer: Process, pace: Pace) -> None:
+        self.timer = Resend(peer)
+        self.rings: Nanoseconds = 0
+        """When the timer is set to ring; 0: it is not."""
         self.pace = pace
-        self.trip = RoundTrip()
+        self.trip = RoundTrip(pace.resend_after)
         self.bound: float = pace.in_flight
         self.share = 0.0
         """Of all that was sent lately, how much was lost."""
@@ -119,120 +117,147 @@ class Flight:
         """How many times as long as at first the next silence may last."""
         self.sent: dict[int, Nanoseconds] = {}
         """When it was sent last, by number; LOST, if it is to be sent again."""
-        self.flying = 0
-        """How many of these are not lost."""
+        self.strayed = 0
+        """How many of these are lost."""
         self.order: deque[int] = deque()
         """Those that fly, in the order in which they left; some have come meanwhile."""
         self.lost: deque[int] = deque()
-        """What is to be sent again; some have come meanwhile."""
+        """What is to be sent again, in order; some have come meanwhile."""
         self.queue: deque[int] = deque()
         """What was never sent."""
         self.latest: Nanoseconds = LOST
         """When the latest of those left that have come."""
 
-    def enter(self, number: int, now: Nanoseconds) -> bool:
+    @property
+    def flying(self) -> int:
+        return len(self.sent) - self.strayed
+
+    def enter(self, number: int, now: Nanoseconds, out: Effects) -> bool:
         """One more to be sent, of the highest number yet: whether that may be at once."""
-        if self.flying >= self.bound or self.queue or self.lost or self.backoff > 1:
+        sent, trip = self.sent, self.trip
+        if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
             self.queue.append(number)
             return False
-        self._leave(number, now)
-        self.trip.began(number, now)
+        sent[number] = now
+        self.order.append(number)
+        if not trip.timed:
+            trip.timed, trip.since = number, now
+        if not self.rings:
+            self.watch(out)
         return True
 
-    def came(self, numbers: Iterable[int], now: Nanoseconds) -> None:
-        """These have come; others may be known for lost by that."""
-        sent, trip, busy = self.sent, self.trip, 2 * self.flying >= self.bound
+    def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:
+        """These have come; whether others may leave now, which are known for lost by that, or had to wait."""
+        sent, trip, count = self.sent, self.trip, 0
+        busy = 2 * (len(sent) - self.strayed) >= self.bound
         for number in numbers:
-            when = sent.pop(number, LOST)
-            if when == LOST:
+            when = sent.pop(number, ABSENT)
+            if when < 0:
+                self.strayed -= when == LOST
                 continue
-            self.flying -= 1
+            count += 1
             if number == trip.timed:
                 trip.ended(now)
             # If that was too soon, it answers an earlier sending.
             if when > self.latest and now - when >= trip.smoothed >> 1:
                 self.latest = when
-            self.share -= self.share / LATELY
-            if busy:
-                self.bound += 1 if self.bound * self.share * LOSS_TAKES < 1 else 1 / self.bound
-        self.backoff = 1
-        self._lose(now)
+        if self.share:
+            self.share -= self.share * min(1.0, count / LATELY)
+        if busy:
+            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
+        if self.backoff > 1:
+            self.backoff, self.rings = 1, FAR
+        if not sent:
+            self.order.clear()
+        elif self._head() <= self.latest:
+            self._lose(now)
+        elif self.rings < FAR and not self.lost and not self.queue:
+            return False  # The timer rings too soon, if at all.
+        if self.lost or self.queue:
+            return True
+        self.watch(out)
+        return False
 
     def expired(self, now: Nanoseconds) -> None:
-        """The timer went off: something is lost, or nothing comes."""
-        if not self._lose(now):
+        """The timer went off: something is lost, or nothing comes. Or it was set when an older one was on its
+        way, and rings too soon; but if it rings sooner than set, its host wants everything sent again."""
+        too_soon = self.rings <= now < self._deadline()
+        self.rings = 0
+        if not too_soon and not self._lose(now):
             self._silent()
 
     def next(self, now: Nanoseconds) -> int:
         """What leaves now, the lost first; 0, if nothing may."""
-        if self.flying >= (self.bound if self.backoff == 1 else 1):
+        sent, lost = self.sent, self.lost
+        if not (lost or self.queue) or len(sent) - self.strayed >= (self.bound if self.backoff == 1 else 1):
             return 0
-        while self.lost:
-            number = self.lost.popleft()
-            if number in self.sent:
-                self._leave(number, now)
-                return number
-        if not self.queue:
-            return 0
-        number = self.queue.popleft()
-        self._leave(number, now)
-        self.trip.began(number, now)
+        while lost:
+            number = lost.popleft()
+            if number in sent:
+                self.strayed -= 1
+                break
+        else:
+            if not self.queue:
+                return 0
+            number = self.queue.popleft()
+            if not self.trip.timed:
+                self.trip.timed, self.trip.since = number, now
+        sent[number] = now
+        self.order.append(number)
         return number
 
-    def arm(self, peer: Process, out: Effects) -> None:
-        """See to it that the timer goes off when the oldest on its way is overdue, if there is one."""
+    def watch(self, out: Effects) -> None:
+        """See to it that the timer rings when the oldest on its way is overdue, if there is one, or sooner."""
         deadline = self._deadline()
-        if deadline is None:
-            out.disarm(Resend(peer))
-        else:
-            out.arm(Resend(peer), deadline)
+        if deadline >= FAR:
+            self.rings = 0
+            out.disarm(self.timer)
+        elif not self.rings or deadline < self.rings:
+            self.rings = deadline
+            out.arm(self.timer, deadline)
 
-    def _leave(self, number: int, now: Nanoseconds) -> None:
-        self.sent[number] = now
-        self.order.append(number)
-        self.flying += 1
-
-    def _lost(self, number: int) -> None:
-        self.sent[number] = LOST
-        self.lost.append(number)
-        self.flying -= 1
-        if number == self.trip.timed:
-            self.trip.spoil()
-
-    def _lose(self, now: Nanoseconds) -> int:
-        """Take for lost what left no later than something that came, and is overdue; how many."""
-        before = self.flying
-        end = min(self.latest, now - self.trip.overdue_after(self.pace.resend_after))
+    def _head(self) -> Nanoseconds:
+        """When the oldest on its way left; FAR, if there is none."""
         order, sent = self.order, self.sent
         while order:
             when = sent.get(order[0], LOST)
+            if when != LOST:
+                return when
+            order.popleft()
+        return FAR
+
+    def _deadline(self) -> Nanoseconds:
+        when, wait = self._head(), self.trip.overdue_after
+        if when > self.latest:
+            wait = max(wait, self.pace.resend_after) * self.backoff
+        return when + wait
+
+    def _lose(self, now: Nanoseconds) -> bool:
+        """Take for lost what left no later than something that came, and is overdue; whether anything was."""
+        order, sent, before = self.order, self.sent, self.strayed
+        end = min(self.latest, now - self.trip.overdue_after)
+        while order:
+            number = order[0]
+            when = sent.get(number, LOST)
             if when > end:
                 break
-            number = order.popleft()
+            order.popleft()
             if when != LOST:
-                self._lost(number)
+                sent[number] = LOST
+                self.lost.append(number)
+                self.strayed += 1
                 self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
                 self.share += (1 - self.share) / LATELY
-        return before - self.flying
+                if number == self.trip.timed:
+                    self.trip.spoil()
+        return self.strayed > before
 
     def _silent(self) -> None:
         """All is to be sent again, one message first."""
         self.trip.spoil()
         self.sent = dict.fromkeys(sorted(self.sent), LOST)
         self.lost = deque(self.sent)
+        self.strayed = len(self.sent)
         self.order.clear()
-        self.flying = 0
         self.bound = min(self.pace.in_flight, max(self.bound / 2, BOUND_MIN))
         self.backoff = min(2 * self.backoff, self.pace.backoff_max)
-
-    def _deadline(self) -> Nanoseconds | None:
-        order, sent, resend_after = self.order, self.sent, self.pace.resend_after
-        while order:
-            when = sent.get(order[0], LOST)
-            if when != LOST:
-                overdue_after = self.trip.overdue_after(resend_after)
-                if when <= self.latest:
-                    return when + overdue_after
-                return when + max(overdue_after, resend_after) * self.backoff
-            order.popleft()
-        return None
