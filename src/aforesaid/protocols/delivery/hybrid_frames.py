@@ -16,12 +16,11 @@ Deviations from the paper:
   `hybrid_eviction`.
 """
 
-from collections import deque
 from functools import partial
 from typing import NamedTuple
 
 from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
-from aforesaid.protocols.links.repair import Flight, Pace, RoundTrip
+from aforesaid.protocols.links.repair import NONE, Flight, Pace, RoundTrip
 
 
 @frame(deferrable=True)
@@ -121,7 +120,7 @@ class Channel:
     def __init__(self, peer: Process, pace: Pace) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
-        self.unacked: deque[int] = deque()
+        self.unacked = NONE
         """The messages network-sent to the peer and not acknowledged, ascending."""
         self.flight = Flight(peer, pace)
         """Which of them are on their way, are lost, or have to wait for those to come."""
@@ -134,7 +133,7 @@ class Channel:
         """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
         self.permitted = 0
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
-        self.missing: deque[int] = deque()
+        self.missing = NONE
         """The peer's messages delivered here whose permits are missing (miss), ascending."""
         self.permits = RoundTrip(pace.resend_after)
         """How long the peer's permits take."""

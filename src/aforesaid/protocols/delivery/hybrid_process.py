@@ -60,7 +60,7 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     new_ack,
     new_message_id,
 )
-from aforesaid.protocols.links.repair import Pace, Resend
+from aforesaid.protocols.links.repair import NONE, Pace, Resend, appended
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 
@@ -265,7 +265,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
         number = frame.number
-        channel.unacked.append(number)
+        channel.unacked = appended(channel.unacked, number)
         if not frame.flagged:
             channel.given = number
         untold = channel.known < len(self.evicted)
@@ -318,7 +318,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             channel.delivered = number
             # The permit is missing from before the delivery on: what the application answers depends on it.
             if flagged and number > channel.permitted:
-                channel.missing.append(number)
+                channel.missing = appended(channel.missing, number)
                 if not channel.permits.timed:
                     channel.permits.timed, channel.permits.since = number, now
                 self._miss((source, number))
@@ -346,6 +346,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             while unacked and unacked[0] <= number:
                 numbers.append(unacked.popleft())
                 self._note_ack(u[numbers[-1]], source)
+            channel.unacked = unacked or NONE
             if channel.news:
                 channel.heard(number)
             self._settle(due)
@@ -370,6 +371,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             channel.permits.ended(now)
         while missing and missing[0] <= number:
             self._release((source, missing.popleft()), now, out)
+        channel.missing = missing or NONE
         self._be_patient(source, channel, now, out)
 
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:

@@ -38,6 +38,18 @@ LATELY = 1024
 """So many messages back."""
 
 
+NONE: deque[int] = deque(maxlen=0)
+"""An empty queue that nothing enters: a new one would cost more than all else that is kept of a peer."""
+
+
+def appended(queue: deque[int], number: int) -> deque[int]:
+    """The queue with one more, which may be another object."""
+    if not queue:
+        return deque((number,))
+    queue.append(number)
+    return queue
+
+
 class Resend(NamedTuple):
     """The timer of one peer: when the oldest message on its way to it is overdue."""
 
@@ -119,11 +131,11 @@ class Flight:
         """When it was sent last, by number; LOST, if it is to be sent again."""
         self.strayed = 0
         """How many of these are lost."""
-        self.order: deque[int] = deque()
+        self.order = NONE
         """Those that fly, in the order in which they left; some have come meanwhile."""
-        self.lost: deque[int] = deque()
+        self.lost = NONE
         """What is to be sent again, in order; some have come meanwhile."""
-        self.queue: deque[int] = deque()
+        self.queue = NONE
         """What was never sent."""
         self.latest: Nanoseconds = LOST
         """When the latest of those left that have come."""
@@ -136,10 +148,10 @@ class Flight:
         """One more to be sent, of the highest number yet: whether that may be at once."""
         sent, trip = self.sent, self.trip
         if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
-            self.queue.append(number)
+            self.queue = appended(self.queue, number)
             return False
         sent[number] = now
-        self.order.append(number)
+        self.order = appended(self.order, number)
         if not trip.timed:
             trip.timed, trip.since = number, now
         if not self.rings:
@@ -168,7 +180,7 @@ class Flight:
         if self.backoff > 1:
             self.backoff, self.rings = 1, FAR
         if not sent:
-            self.order.clear()
+            self.order = self.lost = NONE
         elif self._head() <= self.latest:
             self._lose(now)
         elif self.rings < FAR and not self.lost and not self.queue:
@@ -200,14 +212,15 @@ class Flight:
             if not self.queue:
                 return 0
             number = self.queue.popleft()
+            self.queue = self.queue or NONE
             if not self.trip.timed:
                 self.trip.timed, self.trip.since = number, now
         sent[number] = now
-        self.order.append(number)
+        self.order = appended(self.order, number)
         return number
 
     def watch(self, out: Effects) -> None:
-        """See to it that the timer rings when the oldest on its way is overdue, if there is one, or sooner."""
+        """See to it that the timer rings when the oldest on its way is overdue, or sooner."""
         deadline = self._deadline()
         if deadline >= FAR:
             self.rings = 0
@@ -244,7 +257,7 @@ class Flight:
             order.popleft()
             if when != LOST:
                 sent[number] = LOST
-                self.lost.append(number)
+                self.lost = appended(self.lost, number)
                 self.strayed += 1
                 self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
                 self.share += (1 - self.share) / LATELY
@@ -258,6 +271,6 @@ class Flight:
         self.sent = dict.fromkeys(sorted(self.sent), LOST)
         self.lost = deque(self.sent)
         self.strayed = len(self.sent)
-        self.order.clear()
+        self.order = NONE
         self.bound = min(self.pace.in_flight, max(self.bound / 2, BOUND_MIN))
         self.backoff = min(2 * self.backoff, self.pace.backoff_max)
