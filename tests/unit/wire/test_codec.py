@@ -88,7 +88,7 @@ encode = msgspec.msgpack.encode
 LID = ("alice", "bob", 1, 4)
 
 BAD: list[tuple[str, Any, str]] = [
-    ("hybrid_multicast", (6, [1]), "frame tag"),
+    ("hybrid_multicast", (7, [1]), "frame tag"),
     ("hybrid_multicast", (-1, [1]), "frame tag"),
     ("hybrid_multicast", (3, [0]), "frame shape"),
     ("hybrid_multicast", (3, [True]), "frame shape"),
