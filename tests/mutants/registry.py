@@ -16,7 +16,8 @@ from aforesaid.protocols.broadcast.waiting import Pending, Stamped, Waiting
 from aforesaid.protocols.catalog import Setup
 from aforesaid.protocols.layers.reliable import EagerReliable
 from aforesaid.protocols.layers.uniform import UniformReliable
-from aforesaid.protocols.links.perfect import PerfectLinks, Resend
+from aforesaid.protocols.links.perfect import PerfectLinks
+from aforesaid.protocols.repair import NONE
 from support.harness import Passing
 
 WILD = {"delay": {"kind": "lognormal", "median_ms": 20, "sigma": 1.2}}
@@ -224,9 +225,9 @@ class HalfIsEnough(UniformReliable):
 class NoResend(PerfectLinks):
     """Links that never send again."""
 
-    def expire(self, timer: Any, now: int, out: Any) -> None:
-        if not isinstance(timer, Resend):
-            super().expire(timer, now, out)
+    def _go_on(self, peer: str, flight: Any, now: int, out: Any) -> None:
+        flight.lost = NONE
+        super()._go_on(peer, flight, now, out)
 
 
 def over(kind: Any, below: Callable[[Setup], Layer] = rb) -> Callable[[Setup], Any]:

@@ -52,5 +52,17 @@ def _channels(machine: Any, entries: list[tuple[int, Any]], permits: list[tuple[
         assert list(channel.unacked) == waiting, "unacked"
         assert list(channel.missing) == [key[1] for _, key in permits if key[0] == peer], "missing"
         assert all(number > channel.permitted for number in channel.missing), "a missing permit came"
-        assert channel.armed == (machine.retransmit and bool(waiting or channel.missing)), "timer"
+        if machine.retransmit:
+            _flight(channel.flight, waiting)
         assert channel.given <= channel.last, "a permit for what was never said"
+
+
+def _flight(flight: Any, waiting: list[int]) -> None:
+    """What the peer has not acknowledged flies, is lost, queues, or came early; the first never did."""
+    flying = [number for number, when in flight.sent.items() if when >= 0]
+    assert flight.flying == len(flying), "flying"
+    assert set(flying) <= set(flight.order), "order"
+    assert flight.sent.keys() - set(flying) <= set(flight.lost), "lost"
+    assert set(waiting) >= flight.sent.keys() | set(flight.queue), "what came flies"
+    assert not waiting or waiting[0] in flight.sent or waiting[0] == flight.queue[0], "nobody sends the first"
+    assert not waiting or flying, "nothing flies, so nothing will happen"

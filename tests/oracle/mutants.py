@@ -41,9 +41,9 @@ class U2NotKept(HybridSps):
         self.u2 = u2
         self._send_interval(k, self.p2, now, out)
 
-    def _acknowledged(self, source: str, channel: Channel, ack: Ack, out: Any) -> None:
+    def _acknowledged(self, source: str, channel: Channel, ack: Any, now: int, out: Any) -> None:
         self.acker = source
-        super()._acknowledged(source, channel, ack, out)
+        super()._acknowledged(source, channel, ack, now, out)
 
     def _settle(self, due: dict[str, int]) -> None:
         u = self.u
@@ -117,9 +117,9 @@ class PermitTwice(HybridSps):
             out.send((peer,), Permit(number))
         self.printed = []
 
-    def _acknowledged(self, source: str, channel: Channel, ack: Ack, out: Any) -> None:
+    def _acknowledged(self, source: str, channel: Channel, ack: Any, now: int, out: Any) -> None:
         self.printed = []
-        super()._acknowledged(source, channel, ack, out)
+        super()._acknowledged(source, channel, ack, now, out)
         self._give({}, out)
 
 
@@ -193,12 +193,12 @@ class PermitExact(HybridSps):
 class AckExact(HybridSps):
     """R12. Algorithm 2, line 52: an ack is for one message only."""
 
-    def _acknowledged(self, source: str, channel: Channel, ack: Ack, out: Any) -> None:
+    def _acknowledged(self, source: str, channel: Channel, ack: Any, now: int, out: Any) -> None:
         if ack.number in channel.unacked:
             before = [number for number in channel.unacked if number < ack.number]
             for number in before:
                 channel.unacked.remove(number)
-            super()._acknowledged(source, channel, ack, out)
+            super()._acknowledged(source, channel, ack, now, out)
             channel.unacked.extendleft(reversed(before))
 
 
@@ -218,12 +218,12 @@ class UnflaggedNoPermit(HybridSps):
 class AckOfAnybody(HybridBasic):
     """Algorithm 1, lines 57-61: whoever sends the ack, the payload of message n is dropped."""
 
-    def _acknowledged(self, source: str, channel: Channel, ack: Ack, out: Any) -> None:
+    def _acknowledged(self, source: str, channel: Channel, ack: Any, now: int, out: Any) -> None:
         if self.u.first <= ack.number < self.u.next:
             entry = self.u[ack.number]
             other = self.channels[entry.receiver]
             if ack.number in other.unacked:
-                super()._acknowledged(entry.receiver, other, ack, out)
+                super()._acknowledged(entry.receiver, other, ack, now, out)
 
 
 class Silent(HybridSps):

@@ -8,6 +8,7 @@ all permits arrive, each kind in random order, which reaches the corners of the 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aforesaid.core import MessageId
@@ -89,7 +90,9 @@ class World:
         self.chance = random.Random(plan.seed)
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
-        self.machines = [build(name, retransmit=not plan.reliable, burst_max=4) for name in self.names]
+        self.machines = [build(name, retransmit=not plan.reliable, in_flight=4) for name in self.names]
+        for i, machine in enumerate(self.machines):
+            machine._network_send = partial(self.network_send, i, machine._network_send)
         self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
         self.victim = self.crashed = -1
         """Who is evicted; who has crashed. There is one of each, or none."""
@@ -115,6 +118,12 @@ class World:
             raise mind.Broken(f"numbering: {message_id} should have number {number}")
         self._over(i)
         return number
+
+    def network_send(self, i: int, as_it_does: Any, peer: str, frame: Any, *rest: Any) -> None:
+        """What has to wait until it may leave might as well be on a slow network: it counts as sent."""
+        j = self.rank[peer]
+        self.judge.sent(i, j, translated(frame))
+        as_it_does(peer, frame, *rest)
 
     def arrive(self, place: int) -> None:
         """Take one frame from the network, the oldest of its channel if the network is FIFO."""
@@ -274,6 +283,8 @@ def translated(message: Any) -> mind.Frame:
         return mind.Message(message.number, message.flagged)
     if isinstance(message, hybrid_frames.Ack):
         return mind.Ack(message.number, message.wanted)
+    if isinstance(message, hybrid_frames.Early):
+        return mind.Ack(message.number, 0)
     return mind.Permit(message.number)
 
 

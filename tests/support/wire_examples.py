@@ -30,6 +30,7 @@ MESSAGES: dict[str, list[Any]] = {
         hybrid.Permit(7),
         hybrid.Notice(("bob", "carol")),
         hybrid.PermitNews(("carol",), 7),
+        hybrid.Early(7, 9),
     ],
     "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
     "prc_spray": [

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from aforesaid.core import Message, Process, Speaker, Timer, freeze, link_of
+from aforesaid.core import Message, Misuse, Process, Speaker, Timer, freeze, link_of
 from aforesaid.explore.performance import (
     UNKNOWN,
     Deed,
@@ -322,5 +322,8 @@ class LocalGraph:
     def _timer(self, timer: Timer) -> int:
         number = self._timer_of.setdefault(freeze(timer), len(self.timers))
         if number == len(self.timers):
+            # Hosts know timers by equality: of two that are equal, one would replace the other there.
+            if any(timer == other for other in self.timers):
+                raise Misuse(f"a timer of another kind is equal to {timer!r}: give each a field of its own")
             self.timers.append(timer)
         return number

@@ -25,8 +25,8 @@ FRAME_BYTES, FRAME_BYTES_PER_MEMBER = 1024, 80
 RESEND_MS = {"udp": 50.0, "tcp": 5000.0}
 """A stream loses only what was under way when it broke, and when the next one stands all is sent again."""
 
-BURST_MAX = {"udp": 32, "tcp": 2**16}
-"""What is sent again at once: a stream has its own way to slow its sender down."""
+IN_FLIGHT = {"udp": 32, "tcp": 2**16}
+"""What may be on its way at first: a stream has its own way to slow its sender down."""
 
 
 def machine_of(config: Config, incarnation: int) -> Speaker:
@@ -34,7 +34,7 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
     entry = config.entry
     transport = {
         "resend_ms": RESEND_MS[config.transport],
-        "burst_max": BURST_MAX[config.transport],
+        "in_flight": IN_FLIGHT[config.transport],
         "early_max": config.queues.in_messages,
     }
     # What the transport and the queues ask of an algorithm that sends again by itself, if nobody says else.
@@ -43,7 +43,7 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
     if not entry.over_perfect_links:
         return machine
     resend_after = round(RESEND_MS[config.transport] * MILLISECOND)
-    return perfectly_linked(machine, resend_after, burst_max=BURST_MAX[config.transport])
+    return perfectly_linked(machine, resend_after, in_flight=IN_FLIGHT[config.transport])
 
 
 def flight_of(machine: Speaker, config: Config, buffered: Callable[[], int]) -> Flight:

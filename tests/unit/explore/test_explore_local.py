@@ -1,8 +1,10 @@
 """One process: calls into protocol objects, pictures of them, and the graph of local states."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from aforesaid.core import MessageId, freeze
+import pytest
+
+from aforesaid.core import MessageId, Misuse, freeze
 from aforesaid.explore import Scope, explore
 from aforesaid.explore.local import EXPIRE, RECEIVE, SPEAK, SUSPECT, LocalGraph
 from aforesaid.explore.performance import Input, Told, identified, perform
@@ -52,6 +54,14 @@ class Coin(Toy):
         for _ in range(1 + out.choose("copies", 2)):
             out.deliver(MessageId("p0", 0, 1), payload)
         return MessageId("p0", 0, 1)
+
+
+class Tick(NamedTuple):
+    peer: str
+
+
+class Tock(NamedTuple):
+    peer: str
 
 
 def graph_of(machine: Any) -> LocalGraph:
@@ -173,3 +183,10 @@ def test_a_protocol_may_let_the_host_choose() -> None:
     assert found.violation is not None
     assert found.violation.properties == ("no_duplicate",)
     assert str(found.violation.steps[0]) == "p0 broadcasts p0#1 (choosing 1)"
+
+
+def test_timers_of_two_kinds_that_are_equal_are_refused() -> None:
+    """A host would let one replace the other, and disarm both at once."""
+    graph = graph_of(Toy(("arm", Tick("p1"), 5), ("disarm", Tock("p1"))))
+    with pytest.raises(Misuse, match="of another kind is equal to Tock"):
+        graph.step(graph.start(0), SPEAK, 0)

@@ -42,7 +42,7 @@ def test_every_frame_of_the_protocols_has_a_shape() -> None:
         return {kind for kind in kinds if kind.__module__ == module.__name__ and issubclass(kind, tuple)}
 
     assert {each.kind for each in shapes_of("prc_spray")} == frames_in(overlay) - {overlay.Lid}
-    timers = {hybrid_frames.Resend}
+    timers = {hybrid_frames.Remind}
     assert {each.kind for each in shapes_of("hybrid_sps", GROUP)} == frames_in(hybrid_frames) - timers
 
 
@@ -88,7 +88,7 @@ encode = msgspec.msgpack.encode
 LID = ("alice", "bob", 1, 4)
 
 BAD: list[tuple[str, Any, str]] = [
-    ("hybrid_multicast", (6, [1]), "frame tag"),
+    ("hybrid_multicast", (7, [1]), "frame tag"),
     ("hybrid_multicast", (-1, [1]), "frame tag"),
     ("hybrid_multicast", (3, [0]), "frame shape"),
     ("hybrid_multicast", (3, [True]), "frame shape"),

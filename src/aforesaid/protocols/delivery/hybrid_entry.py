@@ -14,7 +14,7 @@ from aforesaid.protocols.algorithm import (
     Setup,
 )
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, News, Notice, Permit, PermitNews
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Msg, News, Notice, Permit, PermitNews
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
 from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
@@ -24,10 +24,14 @@ class HybridOptions(Options, frozen=True):
 
     retransmit: Annotated[bool, Meta(description="false: never send again, for reliable links")] = True
     resend_ms: Annotated[
-        Milliseconds, Meta(description="send again what was not acknowledged for so long; then it backs off")
+        Milliseconds,
+        Meta(description="ask again after such a silence, or the round trip if longer; then it backs off"),
     ] = 50.0
-    backoff_max: Annotated[Positive, Meta(description="how many times that at most")] = 64
-    burst_max: Annotated[Positive, Meta(description="how many messages one expiry sends again at most")] = 32
+    backoff_max: Annotated[Positive, Meta(description="how many times that at most")] = 8
+    in_flight: Annotated[
+        Positive,
+        Meta(description="how many messages may be on their way to a peer at first; then loss decides"),
+    ] = 32
     buffer_max: Annotated[Positive, Meta(description="how many messages may be unsent or unacknowledged")] = (
         2**20
     )
@@ -48,12 +52,12 @@ def hybrid_entry(
         sources=(cite("almeida2026hybrid", f"{section} (corrected)"),),
         needs=(Need.FIXED_GROUP, Need.DETECTOR),
         promises=(*RELIABLE, *ORDER),
-        # Who crashes is evicted; what is promised then, and why no more, is in hybrid_process.py.
+        # Who crashes is evicted; what is promised then, and why no more, is in hybrid_eviction.py.
         promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),
         metadata="two numbers and a flag; besides, an ack and at most one permit",
         make=make,
         options=HybridOptions,
-        frames=(Msg, News, Ack, Permit, Notice, PermitNews),
+        frames=(Msg, News, Ack, Permit, Notice, PermitNews, Early),
         addressed=True,
         unicast=unicast,
     )

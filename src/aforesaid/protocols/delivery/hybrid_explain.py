@@ -81,7 +81,7 @@ def _of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
     origin, _, number = message_id
     if origin in process.evicted:
         return Reason("evicted", message_id, origin, holder=process.me)
-    channel = process.channels.get(origin, Channel())
+    channel = process.channels.get(origin) or Channel(origin, process.pace)
     if number <= channel.delivered:
         if number in channel.missing:
             return Reason("permit owed", message_id, origin)

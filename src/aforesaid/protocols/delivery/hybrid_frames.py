@@ -11,15 +11,16 @@ Deviations from the paper:
 - an ack that is sent again because a permit is missing says so, and names the oldest missing one. The paper's
   sender answers any old ack with a permit it may never have owed, and cannot tell which one was lost. Naming
   only the youngest would not do: an older permit may be needed to get the younger one given;
+- Early is ours: the sender learns at once what came before its time, and so what did not (`repair`);
 - News, PermitNews and Notice are ours: processes do not fail in the paper. What they are for: see
-  `hybrid_process`, eviction.
+  `hybrid_eviction`.
 """
 
-from collections import deque
 from functools import partial
 from typing import NamedTuple
 
 from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
+from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
 
 
 @frame(deferrable=True)
@@ -60,6 +61,14 @@ class Ack(NamedTuple):
     """The oldest message whose permit is missing, if this is a reminder, else 0."""
 
 
+@frame()
+class Early(NamedTuple):
+    """Everything of this channel up to `number` was delivered, and `came` has come before its time."""
+
+    number: Count
+    came: Number
+
+
 # What is made for every message: a named tuple's own class takes twice to three times as long.
 new_msg = partial(tuple.__new__, Msg)
 new_ack = partial(tuple.__new__, Ack)
@@ -81,35 +90,40 @@ class PermitNews(NamedTuple):
     number: Number
 
 
-class Resend(NamedTuple):
-    """The timer of one peer: of what it has not acknowledged, and of the permits it owes."""
+class Remind(NamedTuple):
+    """The timer of one peer: of the permits it owes."""
 
     peer: Process
+    what: str = "remind"
+    """Without it, it would be equal to the peer's other timer."""
 
 
 class Channel:
     """What a process keeps of one peer, in both directions. All numbers are 0 for "none yet"."""
 
     __slots__ = (
-        "armed",
-        "backoff",
         "delivered",
         "early",
+        "flight",
         "given",
         "known",
         "last",
         "missing",
         "news",
+        "patience",
+        "permits",
         "permitted",
         "told",
         "unacked",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, peer: Process, pace: Pace) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
-        self.unacked: deque[int] = deque()
+        self.unacked = NONE
         """The messages network-sent to the peer and not acknowledged, ascending."""
+        self.flight = Flight(peer, pace)
+        """Which of them are on their way, are lost, or have to wait for those to come."""
         self.given = 0
         """The highest permit given to the peer, by Permit or by an unflagged Msg. A message of this channel
         that was network-sent and has a higher number still needs its permit."""
@@ -119,11 +133,12 @@ class Channel:
         """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
         self.permitted = 0
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
-        self.missing: deque[int] = deque()
+        self.missing = NONE
         """The peer's messages delivered here whose permits are missing (miss), ascending."""
-        self.armed = False
-        """The peer's timer is running: while, and only while, it has something to acknowledge or permit."""
-        self.backoff = 1
+        self.permits = RoundTrip(pace.resend_after)
+        """How long the peer's permits take."""
+        self.patience = 1
+        """How many times as long it takes until the peer is reminded again."""
         self.known = self.told = 0
         """Of the evictions, in their order, how many the peer is known to know, and how many the messages
         that left for it tell."""

@@ -17,39 +17,19 @@ Corrections (docs/corrections.md) that live here: R1 (numbers start at 1), R5 (a
 message), R7, R9 (a repeated ack is no error), R10, R12 (cumulative acks and permits). An ack or permit counts
 only on the channel of the peer it came from, so that nobody can acknowledge another's message.
 
-Further deviations: one timer per peer, backing off while nothing comes back; an expiry sends again at most
-`burst_max` of the oldest unacknowledged messages and one reminder. A message sent again is unflagged if its
-permit was given meanwhile: the permit may have been lost as well. All buffers have bounds: `buffer_max` for
-`u` (its length, acknowledged entries included, R13), then `send` raises Busy; `early_max` for what one peer
-sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit` off).
+Further deviations: what is sent again, when, and how much may be on its way at once, is decided in `repair`,
+by peer. To be network-sent is to be handed over to it: what has to wait there might as well be on a slow
+network. A message that leaves after that is unflagged if its permit was given meanwhile: the permit may have
+been lost as well. Who owes permits is reminded when they take longer than usual. All buffers have bounds:
+`buffer_max` for `u` (its length, acknowledged entries included, R13), then `send` raises Busy; `early_max`
+for what one peer sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit`
+off).
 
-Eviction. `peer_down(j)` is the word of an operator or detector that this incarnation of j will not come back.
-Nothing is owed to j any more: what was said to it counts as acknowledged, and what is said to it from now on
-reaches nobody. Nothing is expected of j any more: its missing permits count as given, and its frames are
-dropped, what came early included. So nothing of this process ever waits for j. And an eviction travels ahead
-of what was said without j's permits: until a peer is known to know, every message that leaves for it is News
-and every permit PermitNews; both name j, and whoever receives one evicts j before it delivers or passes
-anything on. That alone may not get through: all messages of those who know may wait for permits of one who
-does not know, and waits for j. So whoever owes us permits is told by a Notice as well, at once and with every
-reminder. What is promised, if all evict j in the end:
-- between processes that are not evicted, everything stays as promised, for all messages but j's: each is
-  delivered exactly once, in FIFO and in causal order, whatever passed through j;
-- of j's own messages each process delivers a prefix of what j said to it; of a multicast of j's, some
-  receivers may deliver their copy and others lose theirs;
-- k delivers a message that follows one of j's, m' for k, either after m', or after it has evicted j; then
-  it never delivers m'. So nothing is ever delivered in the wrong order (`causal_unless_lost`), but m' may be
-  missing. No more can be had where flagged messages are delivered at once: docs/hybrid-buffering.md;
-- to j, if it is alive after all, order and no more: it delivers nothing twice, and nothing after what follows
-  it; but much may never come. Whoever could say to j what follows a message that j lacks has got a permit or
-  a message that rests on j's eviction, and has evicted j by it. j retransmits to us in vain until it evicts
-  us.
-`peer_up(j)` makes room for a new incarnation of j, with fresh channels. The host sees to it that frames
-between an old incarnation and a new one do not arrive, nor late News of the old one.
+What an eviction means, and what is promised then: `hybrid_eviction`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from aforesaid.core import (
@@ -65,19 +45,22 @@ from aforesaid.core import (
     Timer,
     Windowed,
 )
+from aforesaid.protocols.delivery.hybrid_eviction import Evicting
 from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import (
     Ack,
     Channel,
+    Early,
     Msg,
     News,
     Notice,
     Permit,
     PermitNews,
-    Resend,
+    Remind,
     new_ack,
     new_message_id,
 )
+from aforesaid.protocols.repair import NONE, Pace, Resend, appended
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 
@@ -95,7 +78,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
+class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -110,25 +93,21 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         *,
         retransmit: bool = True,
         resend_after: Nanoseconds = 50 * MILLISECOND,
-        backoff_max: int = 64,
-        burst_max: int = 32,
+        backoff_max: int = 8,
+        in_flight: int = 32,
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
     ) -> None:
+        super().__init__()
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
-        self.resend_after = resend_after
-        self.backoff_max = backoff_max
-        self.burst_max = burst_max
+        self.pace = Pace(resend_after, backoff_max, in_flight)
         self.buffer_max = buffer_max
         self.early_max = early_max
         self.u: SlidingArray[E] = SlidingArray()
         """What was said here. The first entry is never acknowledged by all: it would have been removed."""
         self.p: IndexableSlidingMap[Key] = IndexableSlidingMap()
-        self.channels: dict[Process, Channel] = {}
-        self.evicted: dict[Process, None] = {}
-        """Who is gone, in the order of their evictions."""
 
     # ------------------------------------------------------------------------- what the algorithms decide
 
@@ -190,8 +169,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         kind = type(message)
         if kind is Msg:
             self._arrived(source, channel, message, now, out)
-        elif kind is Ack:
-            self._acknowledged(source, channel, message, out)
+        elif kind is Ack or kind is Early:
+            self._acknowledged(source, channel, message, now, out)
         elif kind is Permit:
             self._permitted(source, channel, message.number, now, out)
         elif kind is News:
@@ -207,29 +186,21 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         peer = timer.peer
         channel = self.channels.get(peer)
-        if channel is None or not channel.armed:
+        if channel is None:
             return
-        for number in islice(channel.unacked, self.burst_max):
-            entry = self.u[number]
-            flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
-            told = number in channel.news or not flagged
-            out.send((peer,), self._with_news(message, channel) if told else message)
-        if channel.missing:
+        if type(timer) is Resend:
+            if channel.unacked:
+                channel.flight.expired(now)
+                self._go_on(peer, channel, now, out)
+        elif channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
             self._give_notice(peer, channel, out)
-        channel.backoff = min(2 * channel.backoff, self.backoff_max)
-        out.arm(timer, now + self.resend_after * channel.backoff)
-
-    def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        if peer in self.evicted:
-            place = list(self.evicted).index(peer)
-            del self.evicted[peer]
-            for channel in self.channels.values():
-                channel.forget(place)
+            channel.permits.timed = 0
+            channel.patience = min(2 * channel.patience, self.pace.backoff_max)
+            self._be_patient(peer, channel, now, out)
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """Evict the peer; see above for what is promised to whom from here on."""
+        """Evict the peer."""
         if peer == self.me:
             return
         self.evicted[peer] = None
@@ -238,8 +209,8 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
             self._give_notice(name, other, out)
         if channel is None:
             return
-        if channel.armed:
-            out.disarm(Resend(peer))
+        out.disarm(Resend(peer))
+        out.disarm(Remind(peer))
         self._forget(peer)
         due: dict[Process, int] = {}
         self._settle(due)
@@ -262,7 +233,7 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         return 0 if channel is None else len(channel.unacked)
 
     def retries(self, peer: Process) -> Sequence[Timer]:
-        return (Resend(peer),)
+        return (Resend(peer), Remind(peer))
 
     def gauges(self) -> Mapping[str, int]:
         channels = self.channels.values()
@@ -286,23 +257,33 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
-            channel = self.channels[peer] = Channel()
+            channel = self.channels[peer] = Channel(peer, self.pace)
         return channel
 
     def _network_send(
         self, peer: Process, frame: Msg, channel: Channel, now: Nanoseconds, out: Effects
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
-        channel.unacked.append(frame.number)
+        number = frame.number
+        channel.unacked = appended(channel.unacked, number)
         if not frame.flagged:
-            channel.given = frame.number
-        if channel.known < len(self.evicted):
-            channel.news[frame.number] = channel.told = len(self.evicted)
-            out.send((peer,), self._with_news(frame, channel))
-        else:
-            out.send((peer,), frame)
-        if not channel.armed and self.retransmit:
-            self._arm(peer, channel, now, out)
+            channel.given = number
+        untold = channel.known < len(self.evicted)
+        if untold:
+            channel.news[number] = channel.told = len(self.evicted)
+        if self.retransmit and not channel.flight.enter(number, now, out):
+            return
+        out.send((peer,), self._with_news(frame, channel) if untold else frame)
+
+    def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """Send what is lost, or had to wait, as far as it may leave now."""
+        while number := channel.flight.next(now):
+            entry = self.u[number]
+            flagged, previous = number > channel.given, self._previous(entry, peer)
+            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
+            told = number in channel.news or not flagged
+            out.send((peer,), self._with_news(message, channel) if told else message)
+        channel.flight.watch(out)
 
     def _arrived(
         self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
@@ -315,82 +296,66 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
             previous = message.previous
             if previous != delivered:
                 # A predecessor below what was delivered, or not below the message, is none.
-                if delivered < previous < number and (
-                    len(channel.early) < self.early_max or not self.retransmit
-                ):
-                    channel.early[previous] = message
+                if delivered < previous < number:
+                    self._came_early(source, channel, message, out)
                 return
             self._deliver_in_order(source, channel, message, now, out)
         out.send((source,), new_ack((channel.delivered, 0)))
 
+    def _came_early(self, source: Process, channel: Channel, message: Msg, out: Effects) -> None:
+        if not self.retransmit:
+            channel.early[message.previous] = message
+        elif len(channel.early) < self.early_max or message.previous in channel.early:
+            channel.early[message.previous] = message
+            out.send((source,), Early(channel.delivered, message.number))
+
     def _deliver_in_order(
         self, source: Process, channel: Channel, message: Msg | None, now: Nanoseconds, out: Effects
     ) -> None:
+        reminded = bool(channel.missing)
         while message is not None:
             incarnation, number, _, flagged, payload = message
             channel.delivered = number
             # The permit is missing from before the delivery on: what the application answers depends on it.
             if flagged and number > channel.permitted:
-                channel.missing.append(number)
+                channel.missing = appended(channel.missing, number)
+                if not channel.permits.timed:
+                    channel.permits.timed, channel.permits.since = number, now
                 self._miss((source, number))
             out.deliver(new_message_id((source, incarnation, number)), payload)
             message = channel.early.pop(number, None) if channel.early else None
         self._give_notice(source, channel, out)
-        if channel.missing and not channel.armed and self.retransmit:
-            self._arm(source, channel, now, out)
-
-    def _evict(self, channel: Channel, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
-        """A peer tells who is gone, and need not be told."""
-        self._evict_all(gone, now, out)
-        if set(self._untold(channel.told)) <= set(gone):
-            channel.told = channel.known = len(self.evicted)
-
-    def _evict_all(self, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
-        for peer in gone:
-            if peer not in self.evicted:
-                self.peer_down(peer, now, out)
-
-    def _untold(self, count: int) -> tuple[Process, ...]:
-        """Who is gone besides the first so many."""
-        return tuple(islice(self.evicted, count, None))
-
-    def _with_news(self, message: Msg, channel: Channel) -> Msg | News:
-        gone = self._untold(channel.known)
-        return News(gone, message) if gone else message
-
-    def _give_notice(self, peer: Process, channel: Channel, out: Effects) -> None:
-        """Tell who is gone to whom we wait for: it may wait for one of them."""
-        if channel.told < len(self.evicted) and channel.missing:
-            out.send((peer,), Notice(self._untold(channel.told)))
+        if channel.missing and not reminded:
+            self._be_patient(source, channel, now, out)
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)
 
-    def _acknowledged(self, source: Process, channel: Channel, ack: Ack, out: Effects) -> None:
-        number, wanted = ack
-        unacked = channel.unacked
+    def _acknowledged(
+        self, source: Process, channel: Channel, ack: Ack | Early, now: Nanoseconds, out: Effects
+    ) -> None:
+        number, other = ack
+        flight, unacked = channel.flight, channel.unacked
+        queue = flight.queue
+        wanted = other if type(ack) is Ack else 0
+        numbers = [other] if not wanted and other in flight.sent else []
         due: dict[Process, int] = {}
         # A number that was never sent on this channel is nobody's ack.
-        if unacked and unacked[0] <= number <= unacked[-1]:
+        if unacked and unacked[0] <= number < (queue[0] if queue else unacked[-1] + 1):
             u = self.u
             while unacked and unacked[0] <= number:
-                self._note_ack(u[unacked.popleft()], source)
+                numbers.append(unacked.popleft())
+                self._note_ack(u[numbers[-1]], source)
+            channel.unacked = unacked or NONE
             if channel.news:
                 channel.heard(number)
-            channel.backoff = 1
             self._settle(due)
-            if channel.armed and not unacked and not channel.missing:
-                channel.armed = False
-                out.disarm(Resend(source))
         if 0 < wanted <= channel.given:
             due[source] = channel.given
         if due:
             self._give(due, out)
-
-    def _give(self, due: dict[Process, int], out: Effects) -> None:
-        for peer, number in due.items():
-            gone = self._untold(self.channels[peer].known)
-            out.send((peer,), PermitNews(gone, number) if gone else Permit(number))
+        if numbers and self.retransmit and flight.came(numbers, now, out):
+            self._go_on(source, channel, now, out)
 
     def _permitted(
         self, source: Process, channel: Channel, number: int, now: Nanoseconds, out: Effects
@@ -401,14 +366,18 @@ class HybridProcess(Windowed, Explaining, ABC, Generic[E]):
         missing = channel.missing
         if not missing or missing[0] > number:
             return
-        channel.backoff = 1
+        channel.patience = 1
+        if 0 < channel.permits.timed <= number:
+            channel.permits.ended(now)
         while missing and missing[0] <= number:
             self._release((source, missing.popleft()), now, out)
-        if channel.armed and not missing and not channel.unacked:
-            channel.armed = False
-            out.disarm(Resend(source))
+        channel.missing = missing or NONE
+        self._be_patient(source, channel, now, out)
 
-    def _arm(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
-        channel.armed = True
-        channel.backoff = 1
-        out.arm(Resend(peer), now + self.resend_after)
+    def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """Until the peer is reminded of the permits it owes."""
+        if not channel.missing:
+            out.disarm(Remind(peer))
+        elif self.retransmit:
+            overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)
+            out.arm(Remind(peer), now + overdue_after * channel.patience)

@@ -1,17 +1,14 @@
 """Perfect links over a network that loses, duplicates and reorders: what is sent arrives once.
 
 The algorithms of Guerraoui (undated) assume such links. This layer gives them to any protocol: it numbers
-what goes to each peer, acknowledges what comes, drops what it has had, and sends again what was not
-acknowledged in time. There is one timer per peer, not per message; it backs off while nothing comes back, and
-each expiry sends again at most `burst_max` of the oldest messages, so that a long silence does not end in a
-storm.
+what goes to each peer, acknowledges what comes, drops what it has had, and sends again what was lost. What is
+taken for lost, and how much may be on its way at once, is decided in `repair`, by peer.
 
 Order is not restored: a protocol that needs FIFO links says so in the catalog.
 `peer_down` is final here: what was owed to that peer is forgotten, else the sender would try for ever.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from aforesaid.core import (
@@ -33,6 +30,7 @@ from aforesaid.core import (
     Timer,
     frame,
 )
+from aforesaid.protocols.repair import Flight, Pace, Resend
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")
@@ -56,12 +54,6 @@ class Ack(NamedTuple):
     number: Number
 
 
-class Resend(NamedTuple):
-    """The timer of one peer's unacknowledged messages."""
-
-    peer: Process
-
-
 class Links(Acknowledging, Explaining, Generic[Above]):
     """A protocol and its links, seen by the host as one protocol; see `perfectly_linked`."""
 
@@ -69,18 +61,17 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         self,
         above: Above,
         resend_after: Nanoseconds = RESEND_AFTER,
-        backoff_max: int = 64,
-        burst_max: int = 32,
+        backoff_max: int = 8,
+        in_flight: int = 32,
     ) -> None:
         self.above = above
-        self.resend_after = resend_after
-        self.backoff_max = backoff_max
-        self.burst_max = burst_max
+        self.pace = Pace(resend_after, backoff_max, in_flight)
         self.numbers: dict[Process, int] = {}
         """By peer, the number of the last message sent to it."""
         self.unacked: dict[Process, dict[int, Any]] = {}
         """By peer, what was sent and not acknowledged, oldest first."""
-        self.backoff: dict[Process, int] = {}
+        self.flights: dict[Process, Flight] = {}
+        """By peer, which of these are on their way, are lost, or have to wait for those to come."""
         self.received = Received()
         self.down: set[Process] = set()
 
@@ -97,11 +88,9 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         if type(timer) is not Resend:
             self.above.expire(timer, now, _Framing(self, out, now))
             return
-        peer = timer.peer
-        for number, body in islice(self.unacked[peer].items(), self.burst_max):
-            out.send((peer,), Data(number, body))
-        self.backoff[peer] = min(2 * self.backoff[peer], self.backoff_max)
-        out.arm(timer, now + self.resend_after * self.backoff[peer])
+        flight = self.flights[timer.peer]
+        flight.expired(now)
+        self._go_on(timer.peer, flight, now, out)
 
     def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         self.down.discard(peer)
@@ -109,6 +98,7 @@ class Links(Acknowledging, Explaining, Generic[Above]):
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         self.down.add(peer)
+        self.flights.pop(peer, None)
         if self.unacked.pop(peer, None):
             out.disarm(Resend(peer))
         self.above.peer_down(peer, now, _Framing(self, out, now))
@@ -151,12 +141,10 @@ class Links(Acknowledging, Explaining, Generic[Above]):
             return
         number = self.numbers.get(target, 0) + 1
         self.numbers[target] = number
-        unacked = self.unacked.setdefault(target, {})
-        if not unacked:
-            self.backoff[target] = 1
-            out.arm(Resend(target), now + self.resend_after)
-        unacked[number] = body
-        out.send((target,), Data(number, body))
+        self.unacked.setdefault(target, {})[number] = body
+        flight = self.flights.get(target) or self.flights.setdefault(target, Flight(target, self.pace))
+        if flight.enter(number, now, out):
+            out.send((target,), Data(number, body))
 
     def _group(self) -> Joining:
         if not isinstance(self.above, Joining):
@@ -167,10 +155,18 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         unacked = self.unacked.get(source)
         if not unacked or number not in unacked:
             return
+        flight = self.flights[source]
+        if number not in flight.sent:
+            return  # It waits to be sent: nobody can have it.
         del unacked[number]
-        self.backoff[source] = 1
-        if not unacked:
-            out.disarm(Resend(source))
+        if flight.came((number,), now, out):
+            self._go_on(source, flight, now, out)
+
+    def _go_on(self, peer: Process, flight: Flight, now: Nanoseconds, out: Effects) -> None:
+        """Send what is lost, or had to wait, as far as it may leave now."""
+        while number := flight.next(now):
+            out.send((peer,), Data(number, self.unacked[peer][number]))
+        flight.watch(out)
 
 
 class PerfectLinks(Links[CausalBroadcast]):

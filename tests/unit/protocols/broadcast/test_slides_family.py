@@ -15,7 +15,8 @@ from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.layers.reliable import Bye, EagerReliable, Hello, Join, Welcome
 from aforesaid.protocols.layers.uniform import UniformReliable
 from aforesaid.protocols.links.perfect import Ack as LinkAck
-from aforesaid.protocols.links.perfect import Data, PerfectLinks, Resend
+from aforesaid.protocols.links.perfect import Data, PerfectLinks
+from aforesaid.protocols.repair import Resend
 from support.harness import Recorder
 
 GROUP = ("a", "b", "c")
@@ -197,14 +198,18 @@ def test_perfect_links_hand_on_each_message_once_and_acknowledge_every_copy() ->
     assert out.sent == [("a", LinkAck(1))] * 3
 
 
-def test_perfect_links_send_no_more_than_a_burst_at_once_and_nothing_to_the_dead() -> None:
-    links = PerfectLinks(Unordered(BestEffort("a", ("a", "b"))), MILLISECOND, burst_max=4)
+def test_perfect_links_keep_few_under_way_and_send_nothing_to_the_dead() -> None:
+    links = PerfectLinks(Unordered(BestEffort("a", ("a", "b"))), MILLISECOND, in_flight=4)
     out = Recorder()
     for number in range(100):
         links.broadcast(number, 0, out)
-    out.take_sent()
+    assert [data.number for _, data in out.take_sent()] == [1, 2, 3, 4]
+    links.receive("b", LinkAck(5), 0, out)
+    assert links.gauges()["link_unacked"] == 100, "nobody has what was never sent"
     links.expire(Resend("b"), MILLISECOND, out)
-    assert len(out.take_sent()) == 4
+    assert [data.number for _, data in out.take_sent()] == [1], "into silence goes one"
+    links.receive("b", LinkAck(1), 2 * MILLISECOND, out)
+    assert [data.number for _, data in out.take_sent()] == [2, 3, 4], "half of what it was, and one more"
     links.peer_down("b", 0, out)
     assert links.gauges()["link_unacked"] == 0
     assert out.timers == {}

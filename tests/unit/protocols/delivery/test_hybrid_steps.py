@@ -7,8 +7,9 @@ import pytest
 
 from aforesaid.core import Busy, MessageId, Misuse, freeze, worded
 from aforesaid.protocols.catalog import CATALOG, algorithm
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit, Resend
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from aforesaid.protocols.repair import Resend
 from oracle.kinds import ALL, MULTICAST, UNICAST
 from oracle.stage import Stage
 from support.stage import Frame
@@ -61,7 +62,7 @@ def test_a_full_buffer_refuses_and_changes_nothing(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [name for name in CATALOG if name.startswith("hybrid_")])
-@pytest.mark.parametrize("name", ["resend_ms", "backoff_max", "burst_max", "buffer_max", "early_max"])
+@pytest.mark.parametrize("name", ["resend_ms", "backoff_max", "in_flight", "buffer_max", "early_max"])
 def test_a_bound_below_one_is_refused(kind: str, name: str) -> None:
     with pytest.raises(Misuse, match=f"{name} must be a .*, not 0"):
         algorithm(kind).validate({name: 0})
@@ -115,7 +116,7 @@ def test_frames_no_correct_peer_sends_change_nothing(kind: Any) -> None:
 
 
 def pending_timers(stage: Stage) -> list[list[str]]:
-    return [[timer.peer for timer in timers] for timers in stage.timers]
+    return [[timer.peer for timer in timers if isinstance(timer, Resend)] for timers in stage.timers]
 
 
 @every
@@ -130,22 +131,42 @@ def test_one_timer_per_peer_and_none_at_rest(kind: Any) -> None:
 
 
 @every
-def test_retransmission_backs_off_and_is_bounded(kind: Any) -> None:
-    stage = Stage(kind, 2, retransmit=True, resend_after=10, backoff_max=8, burst_max=3)
+def test_into_silence_goes_one_message_less_and_less_often(kind: Any) -> None:
+    stage = Stage(kind, 2, retransmit=True, resend_after=10, backoff_max=8, in_flight=3)
     for _ in range(100):
         stage.say(0, 1)
+    assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [1, 2, 3]
     moments = []
     for _ in range(6):
         stage.lose_all()
         stage.expire(0)
         moments.append(stage.now)
-        assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [1, 2, 3], "the oldest, a few"
+        assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [1], "the oldest"
     assert moments == [10, 30, 70, 150, 230, 310]
+    stage.say(0, 1)
     stage.drain()
-    stage.lose_all()
-    stage.expire(0)
-    assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [4, 5, 6]
-    assert stage.timers[0][Resend("p1")] - stage.now == 20, "progress ended the backing off"
+    assert stage.got[1] == [f"p0#{number}" for number in range(1, 102)], "an answer ends it"
+
+
+@every
+def test_what_came_early_tells_what_did_not_come(kind: Any) -> None:
+    """Of ten, the second and the sixth are lost: these, and nothing else, leave again."""
+    stage = Stage(kind, 2, retransmit=True)
+    stage.say(0, 1)
+    stage.now += 10
+    stage.drain()
+    for _ in range(10):
+        stage.say(0, 1)
+    stage.flying[:] = [frame for frame in stage.flying if frame.message.number not in (3, 7)]
+    for wait in (10, 10):
+        stage.now += wait
+        for frame in list(stage.flying):
+            stage.hand(*frame)
+            stage.flying.remove(frame)
+    assert stage.of_kind(Msg, 0, 1) == []
+    stage.now = stage.timers[0][Resend("p1")]
+    stage.do(0, "expire", Resend("p1"))
+    assert [frame.number for frame in stage.of_kind(Msg, 0, 1)] == [3, 7]
 
 
 @every

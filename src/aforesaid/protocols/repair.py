@@ -1,0 +1,276 @@
+"""How a sender makes up for loss: when a message is taken for lost, and how many may be on their way at once.
+
+One mechanism for all who number what they send to a peer and are told which of it came: hybrid buffering and
+perfect links. It counts numbers and times; what is sent under a number is its owner's business.
+
+The round trip is estimated by the rules of RFC 6298, one message timed at a time, and never one that was sent
+again (Karn: nobody knows which of the two was answered). A message is overdue when a round trip and four
+times its mean deviation have passed: a network that delays some much longer than others is given the time.
+
+Loss. Acknowledgments name every message that came, also those that came before their predecessors. A message
+is taken for lost when it is overdue *and* something that left no earlier has come (as RACK, RFC 8985, does).
+So mere reordering sends little again, and gaps are filled a round trip after they arose, all at once.
+
+Silence. If the oldest message is overdue and nothing that left since has come, and `resend_after` has passed
+as well, then nothing is known any more. Everything will have to go again, but for now the oldest goes alone,
+to ask; each time in vain the next wait is twice as long, up to `backoff_max` times. An answer ends it.
+
+How much. At most `bound` messages are on their way; the others queue, and leave as acknowledgments come. Of
+those each loss takes a quarter, and each round trip adds one: where a share q of all is lost, that settles at
+4 / q. As long as it is below, by the losses seen lately, it doubles with each round trip instead. So random
+loss of one in a hundred leaves 400 on their way (to halve at every loss, as TCP did, would leave 12); and
+where senders overrun a path, each gives way in proportion to what it sends, until they share it. A bound that
+is not used does not grow. After silence it begins anew, with `in_flight` or half of what it was.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aforesaid.core import Effects, Nanoseconds, Process
+
+ABSENT: Nanoseconds = -2
+LOST: Nanoseconds = -1
+FAR: Nanoseconds = 1 << 62
+BOUND_MIN = 2.0
+LOSS_TAKES = 0.25
+LATELY = 1024
+"""So many messages back."""
+
+
+NONE: deque[int] = deque(maxlen=0)
+"""An empty queue that nothing enters: a new one would cost more than all else that is kept of a peer."""
+
+
+def appended(queue: deque[int], number: int) -> deque[int]:
+    """The queue with one more, which may be another object."""
+    if not queue:
+        return deque((number,))
+    queue.append(number)
+    return queue
+
+
+class Resend(NamedTuple):
+    """The timer of one peer: when the oldest message on its way to it is overdue."""
+
+    peer: Process
+
+
+class Pace(NamedTuple):
+    """The settings."""
+
+    resend_after: Nanoseconds
+    backoff_max: int
+    in_flight: int
+
+
+class RoundTrip:
+    """How long answers take (RFC 6298)."""
+
+    __slots__ = ("deviation", "overdue_after", "since", "smoothed", "timed")
+
+    def __init__(self, first: Nanoseconds) -> None:
+        self.smoothed: Nanoseconds = LOST
+        """LOST: nothing is known yet."""
+        self.deviation: Nanoseconds = 0
+        self.overdue_after = first
+        """How long an answer takes at most, by all that is known."""
+        self.timed = 0
+        """The message that is being timed; 0: none."""
+        self.since: Nanoseconds = 0
+
+    def ended(self, now: Nanoseconds) -> None:
+        """The message that is timed was answered."""
+        self.timed = 0
+        took = now - self.since
+        if self.smoothed == LOST:
+            self.smoothed, self.deviation = took, took >> 1
+        else:
+            self.deviation += (abs(took - self.smoothed) - self.deviation) >> 2
+            self.smoothed += (took - self.smoothed) >> 3
+        # What comes in the very moment is not late, even if all others took exactly as long.
+        self.overdue_after = self.smoothed + max(4 * self.deviation, self.smoothed >> 5) + 1
+
+    def spoil(self) -> None:
+        """It was sent again (Karn): nobody will know which was answered. The first time, too long is told."""
+        if self.smoothed != LOST:
+            self.timed = 0
+
+
+class Flight:
+    """What one peer was sent and is not known to have; and what waits to be sent to it."""
+
+    __slots__ = (
+        "backoff",
+        "bound",
+        "latest",
+        "lost",
+        "order",
+        "pace",
+        "queue",
+        "rings",
+        "sent",
+        "share",
+        "strayed",
+        "timer",
+        "trip",
+    )
+
+    def __init__(self, peer: Process, pace: Pace) -> None:
+        self.timer = Resend(peer)
+        self.rings: Nanoseconds = 0
+        """When the timer is set to ring; 0: it is not."""
+        self.pace = pace
+        self.trip = RoundTrip(pace.resend_after)
+        self.bound: float = pace.in_flight
+        self.share = 0.0
+        """Of all that was sent lately, how much was lost."""
+        self.backoff = 1
+        """How many times as long as at first the next silence may last."""
+        self.sent: dict[int, Nanoseconds] = {}
+        """When it was sent last, by number; LOST, if it is to be sent again."""
+        self.strayed = 0
+        """How many of these are lost."""
+        self.order = NONE
+        """Those that fly, in the order in which they left; some have come meanwhile."""
+        self.lost = NONE
+        """What is to be sent again, in order; some have come meanwhile."""
+        self.queue = NONE
+        """What was never sent."""
+        self.latest: Nanoseconds = LOST
+        """When the latest of those left that have come."""
+
+    @property
+    def flying(self) -> int:
+        return len(self.sent) - self.strayed
+
+    def enter(self, number: int, now: Nanoseconds, out: Effects) -> bool:
+        """One more to be sent, of the highest number yet: whether that may be at once."""
+        sent, trip = self.sent, self.trip
+        if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
+            self.queue = appended(self.queue, number)
+            return False
+        sent[number] = now
+        self.order = appended(self.order, number)
+        if not trip.timed:
+            trip.timed, trip.since = number, now
+        if not self.rings:
+            self.watch(out)
+        return True
+
+    def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:
+        """These have come; whether others may leave now, which are known for lost by that, or had to wait."""
+        sent, trip, count = self.sent, self.trip, 0
+        busy = 2 * (len(sent) - self.strayed) >= self.bound
+        for number in numbers:
+            when = sent.pop(number, ABSENT)
+            if when < 0:
+                self.strayed -= when == LOST
+                continue
+            count += 1
+            if number == trip.timed:
+                trip.ended(now)
+            # If that was too soon, it answers an earlier sending.
+            if when > self.latest and now - when >= trip.smoothed >> 1:
+                self.latest = when
+        if self.share:
+            self.share -= self.share * min(1.0, count / LATELY)
+        if busy:
+            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
+        if self.backoff > 1:
+            self.backoff, self.rings = 1, FAR
+        if not sent:
+            self.order = self.lost = NONE
+        elif self._head() <= self.latest:
+            self._lose(now)
+        elif self.rings < FAR and not self.lost and not self.queue:
+            return False  # The timer rings too soon, if at all.
+        if self.lost or self.queue:
+            return True
+        self.watch(out)
+        return False
+
+    def expired(self, now: Nanoseconds) -> None:
+        """The timer went off: something is lost, or nothing comes. Or it was set when an older one was on its
+        way, and rings too soon; but if it rings sooner than set, its host wants everything sent again."""
+        too_soon = self.rings <= now < self._deadline()
+        self.rings = 0
+        if not too_soon and not self._lose(now):
+            self._silent()
+
+    def next(self, now: Nanoseconds) -> int:
+        """What leaves now, the lost first; 0, if nothing may."""
+        sent, lost = self.sent, self.lost
+        if not (lost or self.queue) or len(sent) - self.strayed >= (self.bound if self.backoff == 1 else 1):
+            return 0
+        while lost:
+            number = lost.popleft()
+            if number in sent:
+                self.strayed -= 1
+                break
+        else:
+            if not self.queue:
+                return 0
+            number = self.queue.popleft()
+            self.queue = self.queue or NONE
+            if not self.trip.timed:
+                self.trip.timed, self.trip.since = number, now
+        sent[number] = now
+        self.order = appended(self.order, number)
+        return number
+
+    def watch(self, out: Effects) -> None:
+        """See to it that the timer rings when the oldest on its way is overdue, or sooner."""
+        deadline = self._deadline()
+        if deadline >= FAR:
+            self.rings = 0
+            out.disarm(self.timer)
+        elif not self.rings or deadline < self.rings:
+            self.rings = deadline
+            out.arm(self.timer, deadline)
+
+    def _head(self) -> Nanoseconds:
+        """When the oldest on its way left; FAR, if there is none."""
+        order, sent = self.order, self.sent
+        while order:
+            when = sent.get(order[0], LOST)
+            if when != LOST:
+                return when
+            order.popleft()
+        return FAR
+
+    def _deadline(self) -> Nanoseconds:
+        when, wait = self._head(), self.trip.overdue_after
+        if when > self.latest:
+            wait = max(wait, self.pace.resend_after) * self.backoff
+        return when + wait
+
+    def _lose(self, now: Nanoseconds) -> bool:
+        """Take for lost what left no later than something that came, and is overdue; whether anything was."""
+        order, sent, before = self.order, self.sent, self.strayed
+        end = min(self.latest, now - self.trip.overdue_after)
+        while order:
+            number = order[0]
+            when = sent.get(number, LOST)
+            if when > end:
+                break
+            order.popleft()
+            if when != LOST:
+                sent[number] = LOST
+                self.lost = appended(self.lost, number)
+                self.strayed += 1
+                self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
+                self.share += (1 - self.share) / LATELY
+                if number == self.trip.timed:
+                    self.trip.spoil()
+        return self.strayed > before
+
+    def _silent(self) -> None:
+        """All is to be sent again, one message first."""
+        self.trip.spoil()
+        self.sent = dict.fromkeys(sorted(self.sent), LOST)
+        self.lost = deque(self.sent)
+        self.strayed = len(self.sent)
+        self.order = NONE
+        self.bound = min(self.pace.in_flight, max(self.bound / 2, BOUND_MIN))
+        self.backoff = min(2 * self.backoff, self.pace.backoff_max)
