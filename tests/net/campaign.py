@@ -1,6 +1,7 @@
 """Long runs of real nodes, for a named target and not for every test.
 
-    python tests/net/campaign.py weather 180      five processes, every fault there is, one kill -9
+    python tests/net/campaign.py weather 180      five processes, each says 400 messages a second to some of
+                                                  the others; every fault there is, one kill -9
     python tests/net/campaign.py processes 120    fifty processes, one joins and one leaves every second,
                                                   every tenth by kill -9
     python tests/net/campaign.py crowd 120        the same in one process, for small machines; none is killed
@@ -37,7 +38,7 @@ def tell(what: object) -> None:
 
 async def bad_weather(root: Path, seconds: float) -> None:
     names = [f"p{number}" for number in range(5)]
-    tell(dict(await storm(root, names, seconds, Weather(loss=0.01), seed=11)))
+    tell(dict(await storm(root, names, seconds, Weather(loss=0.01), seed=11, per_second=400)))
 
 
 async def one_process(root: Path, seconds: float) -> None:

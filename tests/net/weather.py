@@ -11,9 +11,6 @@ from aforesaid.transport.proxy import LossyRelay, Weather
 from net.net_stage import free_addresses
 from net.node_process import NodeProcess, write_toml
 
-PER_SECOND = 60
-"""What each process says, to some others of its choice."""
-
 
 async def relayed(relay: LossyRelay, names: list[str], root: Path) -> dict[str, NodeProcess]:
     """Nodes that reach each other through the relay only."""
@@ -40,12 +37,15 @@ async def relayed(relay: LossyRelay, names: list[str], root: Path) -> dict[str, 
     return nodes
 
 
-async def storm(root: Path, names: list[str], seconds: float, weather: Weather, seed: int) -> Counter[str]:
-    """Everyone talks; partitions, halts, and in the middle kill -9 of the last one; what fired."""
+async def storm(
+    root: Path, names: list[str], seconds: float, weather: Weather, seed: int, per_second: float = 60
+) -> Counter[str]:
+    """Each says so much, to some others of its choice; partitions, halts, and in the middle kill -9 of the
+    last one; what fired."""
     relay = LossyRelay(weather, seed)
     nodes = await relayed(relay, names, root)
     try:
-        await _weathered(relay, nodes, names, seconds, seed)
+        await _weathered(relay, nodes, names, seconds, seed, per_second)
     finally:
         await asyncio.gather(*(node.destroy() for node in nodes.values()))
         relay.close()
@@ -53,11 +53,17 @@ async def storm(root: Path, names: list[str], seconds: float, weather: Weather, 
 
 
 async def _weathered(
-    relay: LossyRelay, nodes: dict[str, NodeProcess], names: list[str], seconds: float, seed: int
+    relay: LossyRelay,
+    nodes: dict[str, NodeProcess],
+    names: list[str],
+    seconds: float,
+    seed: int,
+    per_second: float,
 ) -> None:
     quiet, chance = asyncio.Event(), random.Random(seed)
     talks = [
-        asyncio.create_task(_talk(node, names, number, quiet)) for number, node in enumerate(nodes.values())
+        asyncio.create_task(_talk(node, names, number, quiet, per_second))
+        for number, node in enumerate(nodes.values())
     ]
     turn_s = min(1.0, seconds / 8)
     victim = nodes[names[-1]]
@@ -88,11 +94,13 @@ async def _weathered(
     assert set(await asyncio.gather(*(node.end() for node in survivors))) == {0}
 
 
-async def _talk(node: NodeProcess, names: list[str], seed: int, quiet: asyncio.Event) -> None:
+async def _talk(
+    node: NodeProcess, names: list[str], seed: int, quiet: asyncio.Event, per_second: float
+) -> None:
     """Say things to some others until it is quiet or the process is gone."""
     chance, me, number = random.Random(seed), node.config.stem, 0
     others = [name for name in names if name != me]
     while not quiet.is_set() and node.process.returncode is None:
         number += 1
         node.say(to=chance.sample(others, chance.randint(1, len(others))), payload=f"{me} {number}")
-        await asyncio.sleep(chance.expovariate(PER_SECOND))
+        await asyncio.sleep(chance.expovariate(per_second))
