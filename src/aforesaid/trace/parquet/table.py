@@ -82,6 +82,7 @@ class File:
     def __init__(self, run: Place, name: str, path: Place, besides: tuple[str, ...] = ()) -> None:
         self.name, self.path = name, path
         self._columns = [*SCHEMAS[name].names, *besides]
+        self._besides = list(besides)
         self._bytes = Ranges(path)
         with reading(self.path):
             footer = footer_of(path, self._bytes)
@@ -144,7 +145,12 @@ class File:
             if self._seal is not None and groups:
                 source = self._checked(self._seal, groups)
             # Ahead of time only where it saves requests: else nothing is, and what was read is freed.
-            options = {"pre_buffer": isinstance(source, pa.NativeFile), "page_checksum_verification": True}
+            options = {
+                "pre_buffer": isinstance(source, pa.NativeFile),
+                "page_checksum_verification": True,
+                # The few words of a column of many rows, each once.
+                "read_dictionary": self._besides,
+            }
             with pq.ParquetFile(source, metadata=self._metadata, **options) as file:
                 return file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
 
