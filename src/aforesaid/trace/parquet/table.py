@@ -9,6 +9,7 @@ all files, in the order of their names.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from itertools import accumulate
 from typing import Any, Protocol
@@ -51,6 +52,9 @@ class Table(Protocol):
         """All rows, in memory."""
 
     def read_group(self, group: int) -> Any: ...
+
+    def expect(self, groups: Sequence[int]) -> None:
+        """These will be read, one after the other."""
 
     def verify(self) -> None:
         """Refuse the table if a row group is not what was sealed; what has no seal is not looked at."""
@@ -128,6 +132,10 @@ class File:
 
     def read_group(self, group: int) -> Any:
         return self._read(range(group, group + 1))
+
+    def expect(self, groups: Sequence[int]) -> None:
+        if self._seal is not None:
+            self._bytes.expect(self._seal.end(max(groups)))
 
     def verify(self) -> None:
         if self._seal is not None:
@@ -217,6 +225,12 @@ class _Files:
     def read_group(self, group: int) -> Any:
         file, within = self._place(group)
         return file.read_group(within)
+
+    def expect(self, groups: Sequence[int]) -> None:
+        for file, start, stop in zip(self._files, self._starts, self._starts[1:], strict=False):
+            within = [group - start for group in groups if start <= group < stop]
+            if within:
+                file.expect(within)
 
     def verify(self) -> None:
         for file in self._files:
