@@ -1,7 +1,8 @@
 """How fast traces are audited from an object store, beside a bare PyArrow read of the same tables from it.
 
 The store is moto's S3 server on loopback, in a process of its own. The trace is that of
-tests/support/injected.py; the audit runs in local mode on every core, and PyArrow reads with every core.
+tests/support/injected.py; the audit runs in local mode on every core, in a session like that of the command,
+and PyArrow reads with every core.
 Run: python benchmarks/bench_s3.py [processes] [messages]
 """
 
@@ -38,7 +39,7 @@ def main() -> None:
         for path in sizes_below(here):
             (there / path).write_bytes((here / path).read_bytes())
         print(f"{open_trace(here).delivery_count:,} deliveries, {total_size(here) / 1e6:,.0f} MB:")
-        with spark_session(SparkOptions(), "bench") as spark:
+        with spark_session(SparkOptions(small=True), "bench") as spark:
             calls = {
                 "PyArrow reads the tables from S3": lambda: read(there),
                 "audit from S3": lambda: judge(spark, there),

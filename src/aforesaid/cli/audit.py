@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from rich.table import Table
@@ -48,7 +49,8 @@ def audit_runs(
         find_layout(place(path))
     options = AuditOptions(None if properties is None else tuple(properties), witnesses)
     with (
-        spark_session(spark_options, f"aforesaid audit {path}") as spark,
+        # The JVM hands rows on in parcels, if at all: to compile its code well takes longer than to run it.
+        spark_session(replace(spark_options, small=True), f"aforesaid audit {path}") as spark,
         _written(spark, out, force) as write,
     ):
         with show.progress(f"auditing {path}", 1) as move:

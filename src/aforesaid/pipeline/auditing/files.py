@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,13 +48,16 @@ class Piece:
 
     def _runs(self, rows: Any) -> Any:
         if self.run is not None:
-            return pa.repeat(pa.scalar(self.run), len(rows))
+            return pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [self.run])
         return names_of(rows)
 
 
 def names_of(rows: Any) -> Any:
-    """The runs that rows belong to, by the column that says so."""
-    return pc.fill_null(rows.column("run").cast(pa.string()), "").combine_chunks()
+    """The runs that rows belong to, by the column that says so; each name once, and a code for each row."""
+    names = rows.column("run").combine_chunks()
+    if not pa.types.is_dictionary(names.type) or names.null_count:
+        names = pc.fill_null(names.cast(pa.string()), "").dictionary_encode()
+    return names
 
 
 def check_first(pieces: Sequence[Piece]) -> None:

@@ -6,10 +6,11 @@ tables ready (`shelf`); then tasks read the slices with PyArrow, over the table 
 what they found. Further readings, if the first leaves a question, are jobs of their own.
 """
 
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import TypeAlias
 
@@ -63,12 +64,17 @@ class _Large:
     seen: list[Seen] = field(default_factory=list)
     """What all tasks gave, in all readings."""
 
+    @cached_property
+    def told(self) -> bytes:
+        """The trace as tasks get it."""
+        return pickle.dumps(self.trace)
+
     def parts(self, reading: Reading) -> list[Part]:
-        run = self.stored.run
-        return [Part(run, self.shelf, part.start, part.stop, reading) for part in self.slices]
+        run, trace = self.stored.run, self.told
+        return [Part(run, trace, self.shelf, part.start, part.stop, reading) for part in self.slices]
 
     def columns(self) -> list[Columns]:
-        return [Columns(self.stored.run, part) for part in self.trace.message_parts(COLUMN_ROWS)]
+        return [Columns(self.stored.run, self.told, part) for part in self.trace.message_parts(COLUMN_ROWS)]
 
 
 def judge_runs(

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from aforesaid.check.reading import Reading, SliceFindings
-from aforesaid.pipeline.auditing.parcels import packed
+from aforesaid.pipeline.auditing.parcels import parted
 from aforesaid.pipeline.auditing.shelf import Shelf
 from aforesaid.pipeline.auditing.sifted import Tally, sift_calls, sift_logs
 from aforesaid.trace.model import NO_STABILITIES, Int32s, Int64s, Log, Stabilities
@@ -49,16 +48,14 @@ class Ranges:
     def __getitem__(self, number: int) -> range:
         return range(number * self.width, min((number + 1) * self.width, self.process_count))
 
-    def cut(self, rows: Any) -> Iterator[tuple[int, bytes]]:
-        """Rows that name a process in parcels, one for each range."""
+    def cut(self, rows: Any) -> tuple[Int64s, Any]:
+        """Rows that name a process in parcels: the ranges that get one, and the parcels."""
         # Whose row it is decides where it goes; what is nobody's may go anywhere.
         process = pc.fill_null(rows.column("process"), 0).to_numpy()
-        number = np.clip(process, 0, self.process_count - 1) // self.width
-        rows = rows.take(pa.array(np.argsort(number, kind="stable")))
-        counts = np.bincount(number)
-        firsts = np.cumsum(counts) - counts
-        for one in np.flatnonzero(counts).tolist():
-            yield one, packed(rows.slice(firsts[one], counts[one]))
+        numbers, _, parcels = parted(
+            rows, np.clip(process, 0, self.process_count - 1) // self.width, len(self)
+        )
+        return numbers, parcels
 
     def sift(self, number: int, tables: dict[str, Any]) -> tuple[Tally, Logs]:
         """The logs of a range, of all rows that may belong to it."""

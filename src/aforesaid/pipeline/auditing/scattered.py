@@ -127,15 +127,15 @@ def _sifted(parcels: DataFrame, runs: Mapping[str, _Run]) -> DataFrame:
             for row in range(len(batch)):
                 place, ranges = places[batch.column("run")[row].as_py()]
                 name = batch.column("table")[row].as_py()
-                for number, parcel in ranges.cut(unpacked([batch.column("parcel")[row].as_buffer()])):
-                    yield pa.record_batch(
-                        {
-                            "place": pa.array([place], pa.int32()),
-                            "number": pa.array([number], pa.int32()),
-                            "table": pa.array([name]),
-                            "parcel": pa.array([parcel], pa.binary()),
-                        }
-                    )
+                numbers, pieces = ranges.cut(unpacked([batch.column("parcel")[row].as_buffer()]))
+                yield pa.record_batch(
+                    {
+                        "place": pa.array([place] * len(numbers), pa.int32()),
+                        "number": pa.array(numbers, pa.int32()),
+                        "table": pa.array([name] * len(numbers)),
+                        "parcel": pieces,
+                    }
+                )
 
     def sift(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         place, number = (part.as_py() for part in key)

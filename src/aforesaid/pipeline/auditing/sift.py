@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aforesaid.trace import NEVER_SENT
-from aforesaid.trace.model import Bools, Int64s
+from aforesaid.trace.model import Bools, Int32s, Int64s
 
 USED = 0
 REASONS = {
@@ -99,6 +99,32 @@ def sift_deliveries(table: Any, process_count: int, message_count: int) -> Sifte
     wanting = (codes != USED) & (codes != _COPY)
     holed = set(np.unique(process[wanting & (codes != _NO_PROCESS)]).tolist())
     return Sifted(table, codes, holed, bool((codes == _NO_PROCESS).any()))
+
+
+def placed_deliveries(
+    table: Any, process_count: int, message_count: int
+) -> tuple[Int32s, Int64s, Int64s] | None:
+    """The logs of rows of which none is at fault: messages, times, and the length of each log; else None.
+
+    Then a row's position says where it belongs, and nothing has to be sorted or looked at twice.
+    """
+    columns = [table.column(name).combine_chunks() for name in ("process", "position", "time_ns", "message")]
+    if any(column.null_count for column in columns):
+        return None
+    process, position, time_ns, message = (column.to_numpy() for column in columns)
+    if not (_within(process, process_count) and _within(message, message_count)):
+        return None
+    lengths = np.bincount(process, minlength=process_count)
+    if np.any(position < 0) or np.any(position >= lengths[process]):
+        return None
+    place = position + (np.cumsum(lengths) - lengths)[process]
+    taken = np.zeros(len(place), np.bool_)
+    taken[place] = True
+    if not taken.all():
+        return None
+    messages, times_ns = np.empty_like(message), np.empty_like(time_ns)
+    messages[place], times_ns[place] = message, time_ns
+    return messages, times_ns, lengths
 
 
 def sift_messages(table: Any, log_lengths: Int64s, message_count: int) -> Sifted:
@@ -182,6 +208,10 @@ def _integers(table: Any, column: str) -> Int64s:
         pc.fill_null(table.column(column).cast(pa.int64()), _NONE).combine_chunks().to_numpy(False)
     )
     return values
+
+
+def _within(index: Int32s, count: int) -> bool:
+    return not len(index) or bool(index.min() >= 0 and index.max() < count)
 
 
 def _same_as_before(*columns: Int64s) -> Bools:

@@ -18,6 +18,7 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.auditing.outcome import Outcome, refused_whole
 from aforesaid.pipeline.auditing.sift import (
     Sifted,
+    placed_deliveries,
     sift_deliveries,
     sift_messages,
     sift_stabilities,
@@ -166,6 +167,10 @@ def sift_logs(
     tally: Tally, table: Any, process_count: int, message_count: int
 ) -> tuple[Int32s, Int64s, Int64s]:
     """The logs that rows tell: messages and times, one log after the other, and the length of each."""
+    placed = placed_deliveries(table, process_count, message_count)
+    if placed is not None:
+        tally.used["deliveries"] += len(table)
+        return placed
     sifted = sift_deliveries(table, process_count, message_count)
     tally.note("deliveries", sifted)
     rows = rows_of(Path("deliveries"), "deliveries", sifted.used())

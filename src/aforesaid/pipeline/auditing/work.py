@@ -1,5 +1,6 @@
 """What the tasks of an audit do: judge whole runs, or read a slice of a large one. No Spark here."""
 
+import pickle
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -36,6 +37,8 @@ class Part:
     """A slice of a large run's processes, to be read."""
 
     run: Place
+    trace: bytes
+    """The run as the driver has opened it, pickled: its files need not be asked for their footers again."""
     shelf: Shelf
     first: int
     last: int
@@ -47,6 +50,7 @@ class Columns:
     """Some row groups of a large run's table of messages, to be read."""
 
     run: Place
+    trace: bytes
     groups: range
 
 
@@ -93,7 +97,7 @@ def columns(task: Columns) -> tuple[Seen, list[Messages]]:
     read: list[Messages] = []
 
     def work() -> SliceFindings:
-        read.append(opened(task.run).message_part(task.groups))
+        read.append(pickle.loads(task.trace).message_part(task.groups))
         return {}
 
     return seen(work), read
@@ -156,7 +160,7 @@ _recent: dict[Shelf, tuple[ParquetTrace, Reader]] = {}
 def _reader(part: Part) -> tuple[ParquetTrace, Reader]:
     if part.shelf not in _recent:
         _recent.clear()
-        trace = open_trace(part.run)
+        trace = pickle.loads(part.trace)
         _recent[part.shelf] = trace, part.shelf.take(trace.stabilities)
     return _recent[part.shelf]
 

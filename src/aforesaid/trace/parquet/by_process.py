@@ -9,6 +9,7 @@ rows in both.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,9 @@ class ByProcess:
         self._message_count = message_count
         # The last span read, so that asking for one process after the other reads each span once.
         self._recent: tuple[Span, Rows] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_recent": None}
 
     def _parts(self, process: int) -> list[Rows]:
         """A process's rows, span by span."""

@@ -25,6 +25,8 @@ class Deliveries(ByProcess):
         upcoming = processes.start
         held: list[Rows] = []
         spans = [span for span in self._spans if span.first < processes.stop and span.last >= upcoming]
+        if spans:
+            self._table.expect([group for span in spans for group in span.groups])
         for span, following in zip_longest(spans, spans[1:]):
             rows = self._read(span)
             for process, first, last, dense in _extents(rows):

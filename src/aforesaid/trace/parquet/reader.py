@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import Any
 
 import pyarrow as pa
 
@@ -58,7 +59,10 @@ def open_trace(path: str | os.PathLike[str] | Place) -> "ParquetTrace":
 
 
 class ParquetTrace:
-    """A stored trace, as the checker reads it. Its arrays may be views of Arrow's memory, and read-only."""
+    """A stored trace, as the checker reads it. Its arrays may be views of Arrow's memory, and read-only.
+
+    It can be pickled, without its rows: whoever gets it need not open its files again.
+    """
 
     def __init__(self, path: Place, runs: Table) -> None:
         self.path = path
@@ -73,6 +77,10 @@ class ParquetTrace:
         if stabilities is not None:
             self._tables["stabilities"] = stabilities
             self.stabilities = StoredStabilities(stabilities, *counts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("processes", "messages", "samples")
+        return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     @cached_property
     def processes(self) -> Processes:

@@ -9,6 +9,7 @@ all files, in the order of their names.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from itertools import accumulate
 from typing import Any, Protocol
@@ -52,6 +53,9 @@ class Table(Protocol):
 
     def read_group(self, group: int) -> Any: ...
 
+    def expect(self, groups: Sequence[int]) -> None:
+        """These will be read, one after the other."""
+
     def verify(self) -> None:
         """Refuse the table if a row group is not what was sealed; what has no seal is not looked at."""
 
@@ -82,6 +86,7 @@ class File:
     def __init__(self, run: Place, name: str, path: Place, besides: tuple[str, ...] = ()) -> None:
         self.name, self.path = name, path
         self._columns = [*SCHEMAS[name].names, *besides]
+        self._besides = list(besides)
         self._bytes = Ranges(path)
         with reading(self.path):
             footer = footer_of(path, self._bytes)
@@ -128,6 +133,10 @@ class File:
     def read_group(self, group: int) -> Any:
         return self._read(range(group, group + 1))
 
+    def expect(self, groups: Sequence[int]) -> None:
+        if self._seal is not None:
+            self._bytes.expect(self._seal.end(max(groups)))
+
     def verify(self) -> None:
         if self._seal is not None:
             for group in range(self.group_count):
@@ -144,7 +153,12 @@ class File:
             if self._seal is not None and groups:
                 source = self._checked(self._seal, groups)
             # Ahead of time only where it saves requests: else nothing is, and what was read is freed.
-            options = {"pre_buffer": isinstance(source, pa.NativeFile), "page_checksum_verification": True}
+            options = {
+                "pre_buffer": isinstance(source, pa.NativeFile),
+                "page_checksum_verification": True,
+                # The few words of a column of many rows, each once.
+                "read_dictionary": self._besides,
+            }
             with pq.ParquetFile(source, metadata=self._metadata, **options) as file:
                 return file.read_row_groups(list(groups), columns=self._columns, use_threads=False)
 
@@ -211,6 +225,12 @@ class _Files:
     def read_group(self, group: int) -> Any:
         file, within = self._place(group)
         return file.read_group(within)
+
+    def expect(self, groups: Sequence[int]) -> None:
+        for file, start, stop in zip(self._files, self._starts, self._starts[1:], strict=False):
+            within = [group - start for group in groups if start <= group < stop]
+            if within:
+                file.expect(within)
 
     def verify(self) -> None:
         for file in self._files:

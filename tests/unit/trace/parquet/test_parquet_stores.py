@@ -58,9 +58,19 @@ def test_requests_are_few(bucket: Bucket) -> None:
     trace = open_trace(large)
     groups = trace._deliveries._table.group_count
     check(trace)
-    # The files that are not small: a request for each row group more, and for all messages at once.
+    # The files that are not small: one request for all row groups, and one for all messages.
     assert groups >= 2
-    assert len(bucket.server.requests()) - before <= 10 + groups + 1
+    assert len(bucket.server.requests()) - before <= 10 + 2
+
+
+def test_a_trace_that_was_sent_is_not_opened_again(bucket: Bucket) -> None:
+    trace = open_trace(write(injected(40, 4_000, faults=1), bucket.place, "large", row_group_rows=1 << 16))
+    whole = [log.message.tolist() for _, log in trace.logs()]
+    sent = pickle.loads(pickle.dumps(trace))
+    before = len(bucket.server.requests())
+    assert [log.message.tolist() for _, log in sent.logs()] == whole
+    # Its size, which PyArrow asks for, and all row groups.
+    assert len(bucket.server.requests()) - before == 2
 
 
 def test_a_run_without_its_mark_is_listed_and_refused(bucket: Bucket) -> None:
