@@ -4,7 +4,8 @@ It raises what the mind finds. To the explorer whatever a protocol raises is a f
 has earliest time judged in every schedule; the order of deliveries the explorer judges itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,8 @@ class Watched:
         self.said += 1
         others = [target for target in dict.fromkeys(targets) if target != self.machine.me]
         self.mind.said(self.said, others)
-        message_id = self.machine.send(targets, payload, now, Overheard(self.mind, out))
+        with self._overheard(out) as heard:
+            message_id = self.machine.send(targets, payload, now, heard)
         self._over()
         return message_id
 
@@ -38,15 +40,18 @@ class Watched:
                 self.mind.evicted(peer)
             if not isinstance(message, Notice):
                 self.mind.received(source, translated(message))
-        self.machine.receive(source, message, now, Overheard(self.mind, out))
+        with self._overheard(out) as heard:
+            self.machine.receive(source, message, now, heard)
         self._over()
 
     def expire(self, timer: Any, now: int, out: Any) -> None:
-        self.machine.expire(timer, now, Overheard(self.mind, out))
+        with self._overheard(out) as heard:
+            self.machine.expire(timer, now, heard)
         self._over()
 
     def peer_up(self, peer: str, now: int, out: Any) -> None:
-        self.machine.peer_up(peer, now, Overheard(self.mind, out))
+        with self._overheard(out) as heard:
+            self.machine.peer_up(peer, now, heard)
 
     def gauges(self) -> Mapping[str, int]:
         gauges: Mapping[str, int] = self.machine.gauges()
@@ -54,8 +59,24 @@ class Watched:
 
     def peer_down(self, peer: str, now: int, out: Any) -> None:
         self.mind.evicted(peer)
-        self.machine.peer_down(peer, now, Overheard(self.mind, out))
+        with self._overheard(out) as heard:
+            self.machine.peer_down(peer, now, heard)
         self._over()
+
+    @contextmanager
+    def _overheard(self, out: Any) -> Iterator[Any]:
+        """What it network-sends counts as sent: what has to wait might as well be on a slow network."""
+        as_it_does = self.machine._network_send
+
+        def network_send(peer: str, frame: Any, *rest: Any) -> None:
+            self.mind.sent(peer, translated(frame))
+            as_it_does(peer, frame, *rest)
+
+        self.machine._network_send = network_send
+        try:
+            yield Overheard(self.mind, out)
+        finally:
+            del self.machine._network_send
 
     def _over(self) -> None:
         self.mind.settled()
