@@ -46,6 +46,7 @@ _SENTENCES = {
     "{cause.number} is missing.",
     "behind": "{message} is not sent to {peer}: {cause}, said before it, is not sent yet.",
     "more permits": "{message} waits for {number} more permits.",
+    "queued": "{message} is not sent to {peer} yet: it waits for acks of those sent before it.",
     "missing ack": "{message} was sent to {peer}, whose ack is missing.",
     "frames unacked": "{peer} has frames of {message.origin} to acknowledge.",
     "withheld permit": "{peer} has no permit for {message}: the ack from {holder} for {cause} is missing.",

@@ -43,7 +43,8 @@ def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reaso
         )
     for peer in unacked:
         if peer not in unsent:
-            reasons.append(Reason("missing ack", message_id, peer))
+            queued = number in process.channels[peer].flight.queue
+            reasons.append(Reason("queued" if queued else "missing ack", message_id, peer))
     for peer in process._receivers(entry):
         if peer not in unsent and number > process.channels[peer].given:
             reasons.append(_missing_ack(process, message_id, peer))

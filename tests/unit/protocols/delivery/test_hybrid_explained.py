@@ -53,6 +53,17 @@ def test_an_unsent_message_names_the_permit(kind: Any) -> None:
 
 
 @every
+def test_a_message_that_queues_waits_for_acks(kind: Any) -> None:
+    stage = Stage(kind, 2, retransmit=True, in_flight=1)
+    stage.say(0, 1)
+    stage.say(0, 1)
+    assert explained(stage, 0, "p0#1")[0] == "p0#1 was sent to p1, whose ack is missing."
+    assert explained(stage, 0, "p0#2")[0] == (
+        "p0#2 is not sent to p1 yet: it waits for acks of those sent before it."
+    )
+
+
+@every
 def test_an_unacknowledged_message_names_the_acks(kind: Any) -> None:
     stage = waiting(kind)
     assert explained(stage, 0, "p0#1") == ("p0#1 was sent to p1, whose ack is missing.",)
