@@ -3,6 +3,7 @@
 R-numbers are those of docs/corrections.md. Each mutant cites the printed lines.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,7 +200,7 @@ class AckExact(HybridSps):
             for number in before:
                 channel.unacked.remove(number)
             super()._acknowledged(source, channel, ack, now, out)
-            channel.unacked.extendleft(reversed(before))
+            channel.unacked = deque((*before, *channel.unacked))
 
 
 class UnflaggedNoPermit(HybridSps):

@@ -91,7 +91,7 @@ class World:
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
         self.machines = [build(name, retransmit=not plan.reliable, in_flight=4) for name in self.names]
-        for i, machine in enumerate(self.machines):
+        for i, machine in enumerate([] if plan.reliable else self.machines):
             machine._network_send = partial(self.network_send, i, machine._network_send)
         self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
         self.victim = self.crashed = -1

@@ -51,7 +51,7 @@ EVERYTHING: dict[str, Any] = {
     ],
 }
 
-GOLDEN = "8324645ddac75e79ae9b39552ad73275"
+GOLDEN = "b375ab2a6222605728368c215350ae75"
 
 
 def test_the_same_scenario_gives_the_same_trace_on_any_machine() -> None:
