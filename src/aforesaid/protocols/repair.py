@@ -164,12 +164,12 @@ class Flight:
         busy = 2 * (len(sent) - self.strayed) >= self.bound
         for number in numbers:
             when = sent.pop(number, ABSENT)
+            if number == trip.timed:
+                trip.ended(now)
             if when < 0:
                 self.strayed -= when == LOST
                 continue
             count += 1
-            if number == trip.timed:
-                trip.ended(now)
             # If that was too soon, it answers an earlier sending.
             if when > self.latest and now - when >= trip.smoothed >> 1:
                 self.latest = when

@@ -75,6 +75,19 @@ def test_before_anything_is_known_too_long_is_better_than_nothing() -> None:
     assert flight.trip.smoothed == 200 * MILLISECOND
 
 
+def test_the_message_that_is_timed_may_come_before_it_is_sent_again() -> None:
+    """Else nothing would be timed any more."""
+    flight = Flight("b", PACE)
+    for number in (1, 2):
+        flight.enter(number, 0, Recorder())
+    flight.expired(50 * MILLISECOND)
+    flight.came([1, 2], 60 * MILLISECOND, Recorder())
+    flight.enter(3, SECOND, Recorder())
+    flight.came([3], SECOND + TRIP, Recorder())
+    assert flight.trip.timed == 0
+    assert flight.trip.smoothed < 60 * MILLISECOND
+
+
 def test_gaps_are_filled_at_once_however_many_there_are() -> None:
     flight, now = measured()
     for number in range(100, 130):

@@ -195,7 +195,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         elif channel.missing:
             out.send((peer,), Ack(channel.delivered, channel.missing[0]))
             self._give_notice(peer, channel, out)
-            channel.permits.timed = 0
+            channel.permits.spoil()
             channel.patience = min(2 * channel.patience, self.pace.backoff_max)
             self._be_patient(peer, channel, now, out)
 

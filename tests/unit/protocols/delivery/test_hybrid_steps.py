@@ -187,6 +187,27 @@ def test_a_lost_permit_is_asked_for_and_given_again(kind: Any) -> None:
     assert stage.got[1] == ["p0#1", "p2#1"]
 
 
+@every
+def test_who_gives_permits_slowly_is_not_reminded_for_ever(kind: Any) -> None:
+    """Permits that take longer than the first guess: how long is learnt, and then nobody is asked in vain."""
+    stage = Stage(kind, 3, retransmit=True, resend_after=10)
+    reminders = []
+    for _ in range(10):
+        stage.say(0, 1)
+        stage.say(0, 2)
+        stage.arrive(Msg, 0, 2)
+        stage.arrive(Ack, 2, 0)
+        began = stage.now
+        while stage.timers[2] and min(stage.timers[2].values()) < began + 100:
+            stage.expire(2)
+        reminders.append(len(stage.of_kind(Ack, 2, 0)))
+        stage.now = began + 100
+        stage.drain()
+        assert not stage.timers[2]
+    assert reminders[0] > 0
+    assert reminders[-5:] == [0] * 5
+
+
 def test_the_oldest_missing_permit_is_asked_for() -> None:
     """Asking for the youngest alone would wait for ever: it cannot be given before the oldest came."""
     stage = Stage(HybridSps, 4, retransmit=True)
