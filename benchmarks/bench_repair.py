@@ -26,6 +26,8 @@ from support.path import Path, World
 
 WINDOW = 1024
 ROOMY = 1 << 20
+SHARED = ((1, 10_000, 50), (4, 10_000, 100), (8, 10_000, 50), (4, 10_000, 400), (16, 2_000, 20))
+"""How many speakers, how many messages a second pass, how many wait."""
 
 
 def tell(line: str, met: bool | None = None) -> None:
@@ -95,7 +97,7 @@ def latency(name: str, seconds: int = 10) -> None:
 
 def sharing(name: str) -> None:
     tell("several speakers, one path of so many messages a second; 5 s to settle, 10 s measured")
-    for pairs, rate, room in ((1, 10_000, 50), (4, 10_000, 100), (8, 10_000, 50), (4, 10_000, 400)):
+    for pairs, rate, room in SHARED:
         world = World(
             name, Path(10 * MILLISECOND, jitter=MILLISECOND, rate=rate, room=room), pairs, window=4 * WINDOW
         )
