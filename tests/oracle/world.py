@@ -19,9 +19,6 @@ from support.harness import Recorder
 
 Build = Callable[..., Any]
 
-TELLING = (hybrid_frames.News, hybrid_frames.Notice, hybrid_frames.PermitNews)
-"""The frames that tell of an eviction."""
-
 STEPS_MAX = 10_000
 """How long a healed world may take to come to rest: a dozen times what any takes."""
 
@@ -63,7 +60,7 @@ class Ear(Recorder):
             j = world.rank[target]
             assert j != i, "a process sends to itself"
             if not isinstance(message, hybrid_frames.Notice):
-                world.judge.sent(i, j, translated(message))
+                world.judge.sent(i, j, world.translated(message))
             if j == world.crashed:
                 continue
             if not world.healed and world.chance.random() < world.plan.loss:
@@ -82,6 +79,9 @@ class Ear(Recorder):
 
 class World:
     """The processes, what is on its way, and the judge."""
+
+    look = staticmethod(look)
+    rounds: tuple[type, ...] = (hybrid_frames.Msg, hybrid_frames.Ack, hybrid_frames.Permit)
 
     def __init__(
         self, build: Build, plan: Plan, optimal: bool, timely: bool = True, peek: bool = True
@@ -122,7 +122,7 @@ class World:
     def network_send(self, i: int, as_it_does: Any, peer: str, frame: Any, *rest: Any) -> None:
         """What has to wait until it may leave might as well be on a slow network: it counts as sent."""
         j = self.rank[peer]
-        self.judge.sent(i, j, translated(frame))
+        self.judge.sent(i, j, self.translated(frame))
         as_it_does(peer, frame, *rest)
 
     def arrive(self, place: int) -> None:
@@ -137,11 +137,11 @@ class World:
     def hand(self, i: int, j: int, message: Any) -> None:
         if j == self.crashed:
             return
-        if j in self.unaware and isinstance(message, TELLING) and i != self.victim:
+        if j in self.unaware and self.names[self.victim] in getattr(message, "gone", ()) and i != self.victim:
             self.unaware.remove(j)
             self.judge.evicted(j, self.victim)
         if not isinstance(message, hybrid_frames.Notice):
-            self.judge.received(j, i, translated(message))
+            self.judge.received(j, i, self.translated(message))
         self.machines[j].receive(self.names[i], message, self.now, self.sinks[j])
         self._over(j)
 
@@ -177,7 +177,7 @@ class World:
     def _over(self, i: int) -> None:
         self.judge.settled(i)
         if self.peek:
-            look(self.machines[i])
+            self.look(self.machines[i])
 
     # ----------------------------------------------------------------------------------------------- runs
 
@@ -266,7 +266,7 @@ class World:
             self.expire(self.chance.choice(armed))
 
     def _round(self) -> None:
-        for kind in (hybrid_frames.Msg, hybrid_frames.Ack, hybrid_frames.Permit):
+        for kind in self.rounds:
             stop = self.chance.random() < 0.15
             for _ in range(len(self.flying)):
                 places = [k for k, (_, _, message) in enumerate(self.flying) if type(message) is kind]
@@ -274,18 +274,18 @@ class World:
                     break
                 self.arrive(self.chance.choice(places))
 
-
-def translated(message: Any) -> mind.Frame:
-    """A protocol's frame in the judge's words."""
-    if isinstance(message, hybrid_frames.News):
-        message = message.message
-    if isinstance(message, hybrid_frames.Msg):
-        return mind.Message(message.number, message.flagged)
-    if isinstance(message, hybrid_frames.Ack):
-        return mind.Ack(message.number, message.wanted)
-    if isinstance(message, hybrid_frames.Early):
-        return mind.Ack(message.number, 0)
-    return mind.Permit(message.number)
+    @staticmethod
+    def translated(message: Any) -> mind.Frame:
+        """A protocol's frame in the judge's words."""
+        if isinstance(message, hybrid_frames.News):
+            message = message.message
+        if isinstance(message, hybrid_frames.Msg):
+            return mind.Message(message.number, message.flagged)
+        if isinstance(message, hybrid_frames.Ack):
+            return mind.Ack(message.number, message.wanted)
+        if isinstance(message, hybrid_frames.Early):
+            return mind.Ack(message.number, 0)
+        return mind.Permit(message.number)
 
 
 def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:

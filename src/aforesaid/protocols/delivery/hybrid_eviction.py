@@ -45,6 +45,10 @@ class Evicting(ABC):
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Evict the peer."""
 
+    @abstractmethod
+    def _impatient(self, channel: Channel) -> bool:
+        """Whether the peer owes us something that may wait for one who is gone."""
+
     def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         if peer in self.evicted:
             place = list(self.evicted).index(peer)
@@ -73,7 +77,7 @@ class Evicting(ABC):
 
     def _give_notice(self, peer: Process, channel: Channel, out: Effects) -> None:
         """Tell who is gone to whom we wait for: it may wait for one of them."""
-        if channel.told < len(self.evicted) and channel.missing:
+        if channel.told < len(self.evicted) and self._impatient(channel):
             out.send((peer,), Notice(self._untold(channel.told)))
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:

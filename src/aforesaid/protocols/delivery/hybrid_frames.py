@@ -17,7 +17,7 @@ Deviations from the paper:
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
 from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
@@ -129,7 +129,7 @@ class Channel:
         that was network-sent and has a higher number still needs its permit."""
         self.delivered = 0
         """The last message of the peer delivered here (ld)."""
-        self.early: dict[int, Msg] = {}
+        self.early: dict[int, Any] = {}
         """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
         self.permitted = 0
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""

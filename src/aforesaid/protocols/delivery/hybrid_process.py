@@ -192,8 +192,8 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             if channel.unacked:
                 channel.flight.expired(now)
                 self._go_on(peer, channel, now, out)
-        elif channel.missing:
-            out.send((peer,), Ack(channel.delivered, channel.missing[0]))
+        elif self._impatient(channel):
+            out.send((peer,), Ack(channel.delivered, self._wanted(channel)))
             self._give_notice(peer, channel, out)
             channel.permits.spoil()
             channel.patience = min(2 * channel.patience, self.pace.backoff_max)
@@ -215,8 +215,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         due: dict[Process, int] = {}
         self._settle(due)
         self._give(due, out)
-        for number in channel.missing:
-            self._release((peer, number), now, out)
+        self._expect_no_more(peer, channel, now, out)
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         return explanation(self, message_id)
@@ -247,6 +246,22 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
 
     # ------------------------------------------------------------------------------------------- the parts
 
+    def _expect_no_more(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """The peer is evicted: the permits it owed count as given."""
+        for number in channel.missing:
+            self._release((peer, number), now, out)
+
+    def _wanted(self, channel: Channel) -> int:
+        """The oldest message of the peer whose permit is missing; 0: none."""
+        return channel.missing[0] if channel.missing else 0
+
+    def _impatient(self, channel: Channel) -> bool:
+        return bool(channel.missing)
+
+    def _covers(self, channel: Channel, wanted: int) -> bool:
+        """Whether there is something to answer to a reminder."""
+        return wanted <= channel.given
+
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
         evicted = self.evicted
@@ -264,10 +279,13 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         self, peer: Process, frame: Msg, channel: Channel, now: Nanoseconds, out: Effects
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
+        if not frame.flagged:
+            channel.given = frame.number
+        self._hand_over(peer, frame, channel, now, out)
+
+    def _hand_over(self, peer: Process, frame: Any, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         number = frame.number
         channel.unacked = appended(channel.unacked, number)
-        if not frame.flagged:
-            channel.given = number
         untold = channel.known < len(self.evicted)
         if untold:
             channel.news[number] = channel.told = len(self.evicted)
@@ -278,12 +296,16 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
     def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
         while number := channel.flight.next(now):
-            entry = self.u[number]
-            flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
-            told = number in channel.news or not flagged
-            out.send((peer,), self._with_news(message, channel) if told else message)
+            out.send((peer,), self._again(peer, channel, number))
         channel.flight.watch(out)
+
+    def _again(self, peer: Process, channel: Channel, number: int) -> Any:
+        """A message as it leaves later than it was handed over, or once more."""
+        entry = self.u[number]
+        flagged, previous = number > channel.given, self._previous(entry, peer)
+        message = Msg(self.incarnation, number, previous, flagged, entry.payload)
+        told = number in channel.news or not flagged
+        return self._with_news(message, channel) if told else message
 
     def _arrived(
         self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
@@ -350,7 +372,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             if channel.news:
                 channel.heard(number)
             self._settle(due)
-        if 0 < wanted <= channel.given:
+        if wanted and self._covers(channel, wanted):
             due[source] = channel.given
         if due:
             self._give(due, out)
@@ -376,7 +398,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
 
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
-        if not channel.missing:
+        if not self._impatient(channel):
             out.disarm(Remind(peer))
         elif self.retransmit:
             overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)

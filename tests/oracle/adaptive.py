@@ -1,0 +1,138 @@
+"""Adaptive hybrid buffering in the oracle's worlds: judged by what is delivered, and by coming to rest.
+
+    python tests/oracle/adaptive.py [runs per kind of world, 1,000 unless told]
+
+Its definitions are its own, so nothing is judged by those of the paper; but causal delivery, exactly once,
+FIFO, evictions and liveness are judged by the same judge, and the constraints by brute force at each step
+(`look_at_constraints`).
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
+from aforesaid.protocols.delivery.hybrid_adaptive_frames import Holds, Told
+from aforesaid.protocols.delivery.hybrid_frames import Ack
+from oracle.judge import Judge
+from oracle.mind import Broken
+from oracle.world import Build, Plan, World, random_plan
+
+BOUNDS = (0, 1, 2, 4, 8, 16)
+CRASHES = ("", "together", "apart", "wrongly", "alone")
+
+
+class Deliveries(Judge):
+    """Judges what is delivered, and not how it came to that."""
+
+    def sent(self, i: int, j: int, frame: Any) -> None:
+        self.flags += isinstance(frame, Told) and frame.opaque
+        self.permits += isinstance(frame, Holds)
+
+    def received(self, i: int, j: int, frame: Any) -> None:
+        pass
+
+    def settled(self, i: int) -> None:
+        pass
+
+
+class AdaptiveWorld(World):
+    """A world of it."""
+
+    rounds = (Told, Ack, Holds)
+
+    def __init__(self, build: Build, plan: Plan, peek: bool = True) -> None:
+        names = [f"p{i}" for i in range(plan.processes)]
+        super().__init__(partial(build, group=names), plan, optimal=True, peek=peek)
+        self.judge = Deliveries(plan.processes, optimal=True)
+
+    @staticmethod
+    def look(machine: Any) -> None:
+        look_at_constraints(machine)
+
+    @staticmethod
+    def translated(message: Any) -> Any:
+        return message
+
+
+def look_at_constraints(machine: Any) -> None:
+    """What the state of one process says twice must agree, at the end of a step."""
+    known = machine.constraints
+    places = [constraint.place for constraint in known.candidates.values()]
+    assert places == sorted(places), "candidates out of order"
+    counts: dict[str, int] = {}
+    for constraint in known.candidates.values():
+        assert constraint.open, "a candidate that permits do not wait for"
+        for process in {constraint.at, constraint.by, constraint.told_by}:
+            counts[process] = counts.get(process, 0) + 1
+    assert counts == known.concerned, "concerned"
+    on = {(at, by): it for at, of in known.on.items() for by, it in of.items()}
+    assert on == {pair: it for pair, it in known.candidates.items() if pair[1] != machine.me}, "on"
+    assert all(known.on.values()), "on nobody"
+    for pair, of in known.learnt.items():
+        numbers = [constraint.number for constraint in of]
+        assert numbers == sorted(set(numbers)), "learnt"
+        assert numbers, "nothing learnt"
+        assert machine.me not in pair, "learnt about itself"
+    keys = list(machine.p)
+    others = [machine.p.index(key) for key in keys if key[0] != keys[0][0]]
+    assert machine.p2 == (others[0] if others else machine.p.next), "p2"
+    for peer, channel in machine.channels.items():
+        _settled(machine, peer, channel)
+
+
+def _settled(machine: Any, peer: str, channel: Any) -> None:
+    """Nothing that could be told is kept back."""
+    order = machine.constraints.order
+    for place, _ in list(channel.unnamed)[:1]:
+        waits = [k for k in range(order.first, min(place + 1, order.next)) if order[k].open]
+        assert any(not order[k].concerns(peer) for k in waits), "a permit is withheld"
+    assert not channel.named or channel.named[0].open, "what holds is not told"
+
+
+def play(plan: Plan, bound: int, build: Build = HybridAdaptive, peek: bool = True) -> AdaptiveWorld:
+    """One world to its end; raises what the judge found."""
+    world = AdaptiveWorld(partial(build, constraints=bound), plan, peek)
+    try:
+        world.run()
+        for machine in world.machines:
+            if world.rank[machine.me] not in (world.victim, world.crashed):
+                at_rest(machine)
+    except Exception as error:
+        error.add_note(f"again: from oracle.adaptive import *; play({plan!r}, {bound})")
+        raise
+    return world
+
+
+def at_rest(machine: Any) -> None:
+    """Nothing is kept when nothing is under way."""
+    known = machine.constraints
+    left = (known.candidates, known.on, known.learnt, known.concerned, machine.tellings, machine.watch)
+    if any(left) or machine.rounds or machine.asking:
+        raise Broken(f"{machine.me} does not forget: {left}")
+    for peer, channel in machine.channels.items():
+        if channel.unnamed or channel.named or channel.cons:
+            raise Broken(f"{machine.me} does not forget of {peer}")
+
+
+def main(arguments: list[str]) -> None:
+    runs = int(arguments[0]) if arguments else 1_000
+    for bound in BOUNDS:
+        for multicast in (False, True):
+            for crash in CRASHES:
+                began = perf_counter()
+                played = [play(random_plan(seed, multicast, crash), bound) for seed in range(runs)]
+                opaque = sum(world.judge.flags for world in played)
+                sys.stdout.write(
+                    f"B = {bound:2}, {'multicast' if multicast else 'unicast':10}{crash or 'no crash':10}"
+                    f"{runs:8,} runs, all well; {opaque:,} opaque; {perf_counter() - began:.1f} s\n"
+                )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
