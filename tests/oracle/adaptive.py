@@ -74,11 +74,14 @@ def look_at_constraints(machine: Any) -> None:
     on = {(at, by): it for at, of in known.on.items() for by, it in of.items()}
     assert on == {pair: it for pair, it in known.candidates.items() if pair[1] != machine.me}, "on"
     assert all(known.on.values()), "on nobody"
-    for pair, of in known.learnt.items():
-        numbers = [constraint.number for constraint in of]
-        assert numbers == sorted(set(numbers)), "learnt"
-        assert numbers, "nothing learnt"
-        assert machine.me not in pair, "learnt about itself"
+    for by, of in known.learnt.items():
+        assert of, "learnt of nobody"
+        for at, constraints in of.items():
+            numbers = [constraint.number for constraint in constraints]
+            assert numbers == sorted(set(numbers)), "learnt"
+            assert numbers, "nothing learnt"
+            assert known.facts.get((at, by), 0) < numbers[0], "a fact is forgotten"
+            assert machine.me not in (at, by), "learnt about itself"
     keys = list(machine.p)
     others = [machine.p.index(key) for key in keys if key[0] != keys[0][0]]
     assert machine.p2 == (others[0] if others else machine.p.next), "p2"

@@ -41,7 +41,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Wait,
     new_told,
 )
-from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
+from aforesaid.protocols.delivery.hybrid_constraints import LOOK_MAX, Constraint, Constraints
 from aforesaid.protocols.delivery.hybrid_frames import (
     Channel,
     Remind,
@@ -91,6 +91,7 @@ class HybridAdaptive(Flushing[Entry]):
         super().__init__(me, incarnation, **settings)
         self.group = tuple(group)
         self.constraints_max = constraints
+        self.look_max = LOOK_MAX * (constraints + 1)
         self.unicast = unicast
         self.constraints = Constraints(me)
         self.m1 = self.u.next
@@ -213,6 +214,7 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
         number, previous, delivered = message.number, message.previous, channel.delivered
+        news = not message.opaque and self.constraints.unnamed(source, number, message.names, self.look_max)
         if number <= delivered:
             out.send((source,), new_ack((delivered, 0)))
         elif previous == delivered and self._ready(source, channel, message):
@@ -221,6 +223,8 @@ class HybridAdaptive(Flushing[Entry]):
         # A predecessor below what was delivered, or not below the message, is none.
         elif delivered <= previous < number:
             self._came_early(source, channel, message, out)
+        if news:
+            self._go_ahead(now, out)
 
     def _ready(self, source: Process, channel: AdaptiveChannel, message: Told) -> bool:
         """Whether all that it must wait for is delivered; else it is looked at again when the first is.

@@ -13,17 +13,25 @@ All constraints are in one order, that in which they came to be known, and every
   for those is looked for only while the oldest open constraint is one of them, and from where the search for
   j ended the last time. Whoever passes a place is concerned by all that is open before it, so that at most
   three processes pass each: the work is amortised constant, however many constraints there are.
+
+A constraint is known to hold by acks, by the word of whoever told it, and by what *its own* S says later: S
+names all its messages that may be undelivered, unless its message is opaque. So if a message of S that is not
+opaque does not name X, then X has delivered all that S said to it before. What holds is remembered for some
+time, for those who have not heard yet will go on naming it.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from aforesaid.core import Process
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name, Rec
 from aforesaid.structures import SlidingArray
 
 LOOK_MAX = 4
-"""How many candidates that the receiver knows are passed over, for each that a message may name."""
+"""How many candidates are looked at in vain, for each that a message may name."""
+FACTS_MAX = 1024
+"""How many pairs are remembered of which something is known to hold."""
 
 Pair = tuple[Process, Process]
 
@@ -64,8 +72,10 @@ class Constraints:
         """By pair, in the order of places."""
         self.on: dict[Process, dict[Process, Constraint]] = {}
         """Those that were learnt, by the process they are on and the one whose message it is."""
-        self.learnt: dict[Pair, deque[Constraint]] = {}
-        """All that were learnt and are not known to hold, superseded ones too; numbers ascend."""
+        self.learnt: dict[Process, dict[Process, deque[Constraint]]] = {}
+        """All that were learnt and are not known to hold, superseded ones too, by S and X; numbers ascend."""
+        self.facts: dict[Pair, int] = {}
+        """What is known to hold, by pair; the latest last."""
         self.concerned: dict[Process, int] = {}
         """How many candidates concern a process."""
         self.boundary = 0
@@ -83,11 +93,10 @@ class Constraints:
         return self._enter(Constraint(at, self.me, number, self.me))
 
     def learn(self, at: Process, by: Process, number: int, told_by: Process) -> None:
-        pair = at, by
-        known = self.learnt.get(pair)
-        if known is None:
-            known = self.learnt[pair] = deque()
-        elif known[-1].number >= number:
+        if self.facts.get((at, by), 0) >= number:
+            return
+        known = self.learnt.setdefault(by, {}).setdefault(at, deque())
+        if known and known[-1].number >= number:
             return
         constraint = Constraint(at, by, number, told_by)
         known.append(constraint)
@@ -102,13 +111,14 @@ class Constraints:
 
     def fact(self, at: Process, by: Process, number: int) -> None:
         """This constraint holds, and so do all that it implies."""
-        pair = at, by
-        known = self.learnt.get(pair)
-        if known is None:
+        self._remember((at, by), number)
+        of = self.learnt.get(by)
+        known = of.get(at) if of else None
+        if of is None or known is None:
             return
         while known and known[0].number <= number:
             constraint = known.popleft()
-            if self.candidates.get(pair) is constraint:
+            if self.candidates.get((at, by)) is constraint:
                 self._withdraw(constraint)
                 on = self.on[at]
                 del on[by]
@@ -116,12 +126,35 @@ class Constraints:
                     del self.on[at]
             self._close(constraint)
         if not known:
-            del self.learnt[pair]
+            del of[at]
+            if not of:
+                del self.learnt[by]
+
+    def unnamed(self, by: Process, number: int, names: Sequence[Name], look: int) -> bool:
+        """A message that is not opaque names these: what else its sender said before is delivered; whether
+        that is news. Not more than so many are looked at."""
+        of = self.learnt.get(by)
+        if of is None:
+            return False
+        named = {name.at for name in names if name.by == by}
+        fulfilled = [at for at in islice(of, look) if at not in named]
+        for at in fulfilled:
+            self.fact(at, by, number)
+        return bool(fulfilled)
 
     def gone(self, process: Process) -> None:
-        """What is on or by a process that is gone counts as delivered."""
-        for at, by in [pair for pair in self.learnt if process in pair]:
-            self.fact(at, by, self.learnt[at, by][-1].number)
+        """What is on or by a process that is gone counts as delivered; and nothing is known of the next."""
+        for by, of in list(self.learnt.items()):
+            for at, known in list(of.items()):
+                if process in (at, by):
+                    self.fact(at, by, known[-1].number)
+        self.facts = {pair: number for pair, number in self.facts.items() if process not in pair}
+
+    def _remember(self, pair: Pair, number: int) -> None:
+        facts = self.facts
+        facts[pair] = max(number, facts.pop(pair, 0))
+        if len(facts) > FACTS_MAX:
+            del facts[next(iter(facts))]
 
     # ------------------------------------------------------------------------------------------- what is told
 
