@@ -35,11 +35,10 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Flush,
     Flushed,
     Holds,
-    Rec,
     Telling,
     Told,
-    Wait,
     new_told,
+    new_wait,
 )
 from aforesaid.protocols.delivery.hybrid_constraints import LOOK_MAX, Constraint, Constraints
 from aforesaid.protocols.delivery.hybrid_frames import (
@@ -97,7 +96,9 @@ class HybridAdaptive(Flushing[Entry]):
         self.m1 = self.u.next
         """The first message that has not left."""
         self.tellings: deque[tuple[Process, Telling]] = deque()
-        """What was learnt since the first unsent message was said."""
+        """What was delivered and not taken in yet: that is done when a message leaves that was said after."""
+        self.teller: Process | None = None
+        """Who told all of that, if it was one."""
         self.told = 0
         """How many tellings have been taken in."""
         self.watch: dict[Process, dict[int, list[Process]]] = {}
@@ -140,8 +141,6 @@ class HybridAdaptive(Flushing[Entry]):
                 self._leave(k, entry, now, out)
             k += 1
         self.m1 = k
-        if k == u.next and self.tellings:
-            self._learn(self.told + len(self.tellings))
 
     def _unpermitted(self, entry: Entry) -> bool:
         """A permit is missing of what was delivered before; the only receiver's own do not count."""
@@ -152,7 +151,9 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _unnamable(self, entry: Entry) -> bool:
         """Some receiver would have to wait for more than can be named."""
-        self._learn(entry.view)
+        # What its only receiver told need not be known for that.
+        if self.tellings and not (self.teller in entry.waiting and len(entry.waiting) == 1):
+            self._learn(entry.view)
         on = self.constraints.on
         return bool(on) and any(len(on.get(peer, ())) > self.constraints_max for peer in entry.waiting)
 
@@ -162,29 +163,17 @@ class HybridAdaptive(Flushing[Entry]):
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
             on = constraints.on.get(peer)
-            waits[peer] = tuple([Wait(by, it.number) for by, it in on.items()]) if on else ()
+            waits[peer] = tuple([new_wait((by, it.number)) for by, it in on.items()]) if on else ()
             own[peer] = constraints.sent(peer, k)
         for peer, wait in waits.items():
             channel = self.channels[peer]
-            chosen, boundary = constraints.chosen(peer, self.constraints_max - len(wait))
-            if chosen:
-                rec = Rec(peer, k, len(chosen))
-                channel.named.append(rec)
-                for constraint in chosen:
-                    constraint.recs.append(rec)
-            if boundary is not None:
-                channel.unnamed.append((boundary.place, k))
-            names = tuple([it.name for it in chosen])
-            content = (
-                (),
-                self.incarnation,
-                k,
-                entry.previous[peer],
-                wait,
-                names,
-                boundary is not None,
-                entry.payload,
-            )
+            names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(wait))
+            if unnamed:
+                channel.unnamed.append((unnamed, k))
+            if named:
+                channel.named.append((named, k))
+            previous = entry.previous[peer]
+            content = ((), self.incarnation, k, previous, wait, names, unnamed > 0, entry.payload)
             frame = new_told(content)
             entry.left[peer] = frame, own[peer]
             self._hand_over(peer, frame, channel, now, out)
@@ -268,9 +257,8 @@ class HybridAdaptive(Flushing[Entry]):
         if message.names and number > channel.held:
             telling = Telling(number, message.names)
             channel.cons.append(telling)
+            self.teller = source if not self.tellings or self.teller == source else None
             self.tellings.append((source, telling))
-            if self.m1 == self.u.next:
-                self._learn(self.told + 1)
         if message.opaque and number > channel.permitted:
             channel.missing = appended(channel.missing, number)
             self._miss((source, number))
@@ -317,8 +305,11 @@ class HybridAdaptive(Flushing[Entry]):
     def _fulfil(self, telling: Telling) -> None:
         """All that it named holds."""
         telling.done = True
-        for name in telling.names:
-            self.constraints.fact(*name)
+        for at, by, number in telling.names:
+            self.constraints.fact(at, by, number)
+        while self.tellings and self.tellings[0][1].done:
+            self.tellings.popleft()
+            self.told += 1
 
     def _acknowledged(
         self, source: Process, channel: Channel, ack: Any, now: Nanoseconds, out: Effects
@@ -368,14 +359,15 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _progress(self, peer: Process, channel: AdaptiveChannel) -> bool:
         """Whether more is known to hold of what messages to the peer did not name, or named."""
-        before = channel.given, channel.holding
         unnamed, named = channel.unnamed, channel.named
-        if unnamed:
-            below = channel.run = self.constraints.closed_below(peer, channel.run)
-            while unnamed and unnamed[0][0] < below:
-                channel.given = unnamed.popleft()[1]
-        while named and not named[0].open:
-            channel.holding = named.popleft().number
+        if not unnamed and not named:
+            return False
+        before = channel.given, channel.holding
+        below = channel.run = self.constraints.closed_below(peer, channel.run)
+        while unnamed and unnamed[0][0] < below:
+            channel.given = unnamed.popleft()[1]
+        while named and named[0][0] < below:
+            channel.holding = named.popleft()[1]
         return (channel.given, channel.holding) != before
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:

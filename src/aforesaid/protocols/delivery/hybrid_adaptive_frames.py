@@ -78,6 +78,8 @@ class Flushed(NamedTuple):
 
 
 new_told = partial(tuple.__new__, Told)
+new_name = partial(tuple.__new__, Name)
+new_wait = partial(tuple.__new__, Wait)
 
 
 class Telling:
@@ -91,17 +93,6 @@ class Telling:
         self.done = False
 
 
-class Rec:
-    """What a message sent to the peer named: how much of that is not known to hold."""
-
-    __slots__ = ("number", "open", "peer")
-
-    def __init__(self, peer: Process, number: int, count: int) -> None:
-        self.peer = peer
-        self.number = number
-        self.open = count
-
-
 class AdaptiveChannel(Channel):
     """What a process keeps of one peer, in both directions, besides."""
 
@@ -112,8 +103,8 @@ class AdaptiveChannel(Channel):
         self.unnamed: deque[tuple[int, int]] = deque()
         """The opaque messages sent to the peer that are not permitted: up to which place in the order of
         constraints all must hold, and the number of the message."""
-        self.named: deque[Rec] = deque()
-        """What the messages sent to the peer named."""
+        self.named: deque[tuple[int, int]] = deque()
+        """The same of those that named something, for that to hold."""
         self.holding = 0
         """All that was named to the peer holds, up to this message of ours; it was told so."""
         self.run = 0

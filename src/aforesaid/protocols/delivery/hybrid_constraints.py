@@ -6,9 +6,10 @@ constraints from messages that name them, and makes one with each message it sen
 
 All constraints are in one order, that in which they came to be known, and everything rests on it:
 - a message names the youngest candidates, so that what it does not name are all up to some place of the
-  order, the *boundary*; it is permitted when no constraint up to there is left open;
-- a candidate is *superseded* by a younger one that implies it. It still counts for those whose boundary is
-  not below it; if there are none it does not count any more, for whoever comes later has the younger one;
+  order, and what it knows at all up to another. It is permitted when no constraint up to the first place is
+  left open, and all that it named is told to hold when none is up to the second;
+- a candidate is *superseded* by a younger one that implies it. It still counts for those who wait up to its
+  place or beyond; if nobody does it does not count any more, for whoever comes later has the younger one;
 - towards j, constraints on j, by j, or told by j do not count: j knows them. How far the order is closed but
   for those is looked for only while the oldest open constraint is one of them, and from where the search for
   j ended the last time. Whoever passes a place is concerned by all that is open before it, so that at most
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from aforesaid.core import Process
-from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name, Rec
+from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name, new_name
 from aforesaid.structures import SlidingArray
 
 LOOK_MAX = 4
@@ -39,24 +40,19 @@ Pair = tuple[Process, Process]
 class Constraint:
     """One constraint, known here."""
 
-    __slots__ = ("at", "below", "by", "number", "open", "place", "recs", "told_by")
+    __slots__ = ("at", "by", "name", "number", "open", "place", "told_by", "waiting")
 
     def __init__(self, at: Process, by: Process, number: int, told_by: Process) -> None:
         self.at = at
         self.by = by
         self.number = number
         self.told_by = told_by
+        self.name: Name = new_name((at, by, number))
         self.place = 0
         self.open = True
-        """Whether permits wait for it."""
-        self.recs: list[Rec] = []
-        """The messages that named it."""
-        self.below: list[Process] = []
-        """To whom messages were sent whose boundary it is."""
-
-    @property
-    def name(self) -> Name:
-        return Name(self.at, self.by, self.number)
+        """Whether anybody waits for it, or may yet."""
+        self.waiting: list[Process] = []
+        """To whom messages were sent that wait up to here."""
 
     def concerns(self, peer: Process) -> bool:
         return self.at == peer or self.by == peer or self.told_by == peer
@@ -75,22 +71,23 @@ class Constraints:
         self.learnt: dict[Process, dict[Process, deque[Constraint]]] = {}
         """All that were learnt and are not known to hold, superseded ones too, by S and X; numbers ascend."""
         self.facts: dict[Pair, int] = {}
-        """What is known to hold, by pair; the latest last."""
+        """What is known to hold, by pair."""
         self.concerned: dict[Process, int] = {}
-        """How many candidates concern a process."""
-        self.boundary = 0
-        """The highest of all boundaries so far."""
-        self.dirty: dict[Process, None] = {}
-        """To whom something may be told by now."""
+        """How many of the candidates that were learnt concern a process."""
+        self.awaited = 0
+        """The last place up to which anybody waits."""
 
     # --------------------------------------------------------------------------------- what comes to be known
 
     def sent(self, at: Process, number: int) -> Constraint:
         """A message leaves for a process that will first deliver what it must: that stands for all before."""
-        for constraint in self.on.pop(at, {}).values():
-            self._withdraw(constraint)
-            self._supersede(constraint)
-        return self._enter(Constraint(at, self.me, number, self.me))
+        if at in self.on:
+            for constraint in list(self.on[at].values()):
+                self._withdraw(constraint)
+                self._supersede(constraint)
+        constraint = Constraint(at, self.me, number, self.me)
+        self._enter(constraint)
+        return constraint
 
     def learn(self, at: Process, by: Process, number: int, told_by: Process) -> None:
         if self.facts.get((at, by), 0) >= number:
@@ -100,14 +97,19 @@ class Constraints:
             return
         constraint = Constraint(at, by, number, told_by)
         known.append(constraint)
+        older = self.candidates.get((at, by))
+        if older is not None:
+            self._count(older, -1)
         self._enter(constraint)
         self.on.setdefault(at, {})[by] = constraint
+        self._count(constraint, 1)
 
     def acknowledged(self, constraint: Constraint) -> None:
         """A message sent from here is delivered."""
-        if self.candidates.get((constraint.at, self.me)) is constraint:
-            self._withdraw(constraint)
-        self._close(constraint)
+        constraint.open = False
+        pair = constraint.at, self.me
+        if self.candidates.get(pair) is constraint:
+            del self.candidates[pair]
 
     def fact(self, at: Process, by: Process, number: int) -> None:
         """This constraint holds, and so do all that it implies."""
@@ -120,11 +122,7 @@ class Constraints:
             constraint = known.popleft()
             if self.candidates.get((at, by)) is constraint:
                 self._withdraw(constraint)
-                on = self.on[at]
-                del on[by]
-                if not on:
-                    del self.on[at]
-            self._close(constraint)
+            constraint.open = False
         if not known:
             del of[at]
             if not of:
@@ -152,44 +150,47 @@ class Constraints:
 
     def _remember(self, pair: Pair, number: int) -> None:
         facts = self.facts
-        facts[pair] = max(number, facts.pop(pair, 0))
-        if len(facts) > FACTS_MAX:
-            del facts[next(iter(facts))]
+        if number > facts.get(pair, 0):
+            facts[pair] = number
+            if len(facts) > FACTS_MAX:
+                del facts[next(iter(facts))]
 
     # ------------------------------------------------------------------------------------------- what is told
 
-    def chosen(self, peer: Process, room: int) -> tuple[list[Constraint], Constraint | None]:
-        """What a message to the peer names, the youngest first, and the boundary of what it does not."""
-        chosen: list[Constraint] = []
-        available = len(self.candidates) - self.concerned.get(peer, 0)
+    def chosen(self, peer: Process, room: int) -> tuple[tuple[Name, ...], int, int]:
+        """What a message to the peer names, the youngest first; and up to which places it waits, for what it
+        does not name, and for that, too. 0: there is nothing."""
+        candidates = self.candidates
+        available = len(candidates) - self.concerned.get(peer, 0) - ((peer, self.me) in candidates)
         if not available:
-            return chosen, None
-        look = LOOK_MAX * (room + 1)
-        for constraint in reversed(self.candidates.values()):
-            if constraint.concerns(peer):
+            return (), 0, 0
+        chosen: list[Name] = []
+        look, last = LOOK_MAX * (room + 1), 0
+        for constraint in reversed(candidates.values()):
+            if constraint.at == peer or constraint.by == peer or constraint.told_by == peer:
                 look -= 1
                 if not look:
                     break
             elif len(chosen) == room:
                 break
             else:
-                chosen.append(constraint)
+                chosen.append(constraint.name)
+                last = last or self._wait(peer, constraint)
                 if len(chosen) == available:
-                    return chosen, None
-        self.boundary = max(self.boundary, constraint.place)
-        constraint.below.append(peer)
-        return chosen, constraint
+                    return tuple(chosen), 0, last
+        return tuple(chosen), self._wait(peer, constraint), last
 
     def settled(self) -> Iterable[Process]:
-        """Whom to look after, since constraints were closed."""
+        """Whom to look after, since constraints may have been closed."""
         order = self.order
-        while order.first < order.next and not order.peek.open:
-            for peer in order.remove().below:
-                self.dirty[peer] = None
-        if order.first < order.next:
-            for peer in _concerned(order.peek):
-                self.dirty[peer] = None
-        dirty, self.dirty = self.dirty, {}
+        end = order.next
+        dirty: dict[Process, None] = {}
+        while order.first < end and not order.peek.open:
+            for peer in order.remove().waiting:
+                dirty[peer] = None
+        if order.first < end:
+            head = order.peek
+            dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
         return dirty
 
     def closed_below(self, peer: Process, run: int) -> int:
@@ -208,44 +209,42 @@ class Constraints:
 
     # ---------------------------------------------------------------------------------------------- the parts
 
-    def _enter(self, constraint: Constraint) -> Constraint:
-        pair = constraint.at, constraint.by
-        older = self.candidates.get(pair)
+    def _wait(self, peer: Process, constraint: Constraint) -> int:
+        """A message to the peer waits up to this one."""
+        constraint.waiting.append(peer)
+        place = constraint.place
+        if place > self.awaited:
+            self.awaited = place
+        return place
+
+    def _enter(self, constraint: Constraint) -> None:
+        """It is the candidate of its pair, and the youngest of all."""
+        candidates, pair = self.candidates, (constraint.at, constraint.by)
+        older = candidates.pop(pair, None)
         if older is not None:
-            self._withdraw(older)
             self._supersede(older)
         constraint.place = self.order.add(constraint)
-        self.candidates[pair] = constraint
-        concerned = self.concerned
-        for process in _concerned(constraint):
-            concerned[process] = concerned.get(process, 0) + 1
-        return constraint
+        candidates[pair] = constraint
+
+    def _supersede(self, constraint: Constraint) -> None:
+        if constraint.place > self.awaited:
+            constraint.open = False
 
     def _withdraw(self, constraint: Constraint) -> None:
-        """It is no candidate any more."""
-        del self.candidates[constraint.at, constraint.by]
+        """One that was learnt is no candidate any more."""
+        at, by = constraint.at, constraint.by
+        del self.candidates[at, by]
+        on = self.on[at]
+        del on[by]
+        if not on:
+            del self.on[at]
+        self._count(constraint, -1)
+
+    def _count(self, constraint: Constraint, change: int) -> None:
         concerned = self.concerned
-        for process in _concerned(constraint):
-            count = concerned[process] - 1
+        for process in dict.fromkeys((constraint.at, constraint.by, constraint.told_by)):
+            count = concerned.get(process, 0) + change
             if count:
                 concerned[process] = count
             else:
                 del concerned[process]
-
-    def _supersede(self, constraint: Constraint) -> None:
-        if constraint.place > self.boundary:
-            constraint.open = False
-
-    def _close(self, constraint: Constraint) -> None:
-        """It holds."""
-        constraint.open = False
-        for rec in constraint.recs:
-            rec.open -= 1
-            if not rec.open:
-                self.dirty[rec.peer] = None
-        constraint.recs = []
-
-
-def _concerned(constraint: Constraint) -> Iterable[Process]:
-    """Whom it concerns, each once."""
-    return dict.fromkeys((constraint.at, constraint.by, constraint.told_by))
