@@ -28,8 +28,9 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Misuse, Nanoseconds, Payload, Process, Timer
+from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Reason, Timer
 from aforesaid.protocols.delivery.hybrid_adaptive_eviction import Flushing
+from aforesaid.protocols.delivery.hybrid_adaptive_explain import explanation
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     AdaptiveChannel,
     Flush,
@@ -40,7 +41,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     new_told,
     new_wait,
 )
-from aforesaid.protocols.delivery.hybrid_constraints import LOOK_MAX, Constraint, Constraints
+from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
 from aforesaid.protocols.delivery.hybrid_frames import (
     Channel,
     Remind,
@@ -90,7 +91,6 @@ class HybridAdaptive(Flushing[Entry]):
         super().__init__(me, incarnation, **settings)
         self.group = tuple(group)
         self.constraints_max = constraints
-        self.look_max = LOOK_MAX * (constraints + 1)
         self.unicast = unicast
         self.constraints = Constraints(me)
         self.m1 = self.u.next
@@ -203,7 +203,7 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
         number, previous, delivered = message.number, message.previous, channel.delivered
-        news = not message.opaque and self.constraints.unnamed(source, number, message.names, self.look_max)
+        news = not message.opaque and self.constraints.unnamed(source, number, message.names)
         if number <= delivered:
             out.send((source,), new_ack((delivered, 0)))
         elif previous == delivered and self._ready(source, channel, message):
@@ -447,6 +447,9 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _receivers(self, entry: Entry) -> Collection[Process]:
         return entry.previous
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        return explanation(self, message_id)
 
     def gauges(self) -> Mapping[str, int]:
         return {

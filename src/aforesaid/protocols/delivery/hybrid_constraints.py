@@ -76,6 +76,8 @@ class Constraints:
         """How many of the candidates that were learnt concern a process."""
         self.awaited = 0
         """The last place up to which anybody waits."""
+        self.news = False
+        """Whether constraints were closed of late."""
 
     # --------------------------------------------------------------------------------- what comes to be known
 
@@ -107,6 +109,7 @@ class Constraints:
     def acknowledged(self, constraint: Constraint) -> None:
         """A message sent from here is delivered."""
         constraint.open = False
+        self.news = True
         pair = constraint.at, self.me
         if self.candidates.get(pair) is constraint:
             del self.candidates[pair]
@@ -123,19 +126,20 @@ class Constraints:
             if self.candidates.get((at, by)) is constraint:
                 self._withdraw(constraint)
             constraint.open = False
+            self.news = True
         if not known:
             del of[at]
             if not of:
                 del self.learnt[by]
 
-    def unnamed(self, by: Process, number: int, names: Sequence[Name], look: int) -> bool:
-        """A message that is not opaque names these: what else its sender said before is delivered; whether
-        that is news. Not more than so many are looked at."""
+    def unnamed(self, by: Process, number: int, names: Sequence[Name]) -> bool:
+        """A message that is not opaque names these: what else its sender said before is delivered. Whether
+        that is news; not too many are looked at."""
         of = self.learnt.get(by)
         if of is None:
             return False
         named = {name.at for name in names if name.by == by}
-        fulfilled = [at for at in islice(of, look) if at not in named]
+        fulfilled = [at for at in islice(of, LOOK_MAX + len(names)) if at not in named]
         for at in fulfilled:
             self.fact(at, by, number)
         return bool(fulfilled)
@@ -182,6 +186,9 @@ class Constraints:
 
     def settled(self) -> Iterable[Process]:
         """Whom to look after, since constraints may have been closed."""
+        if not self.news:
+            return ()
+        self.news = False
         order = self.order
         end = order.next
         dirty: dict[Process, None] = {}
