@@ -1,4 +1,4 @@
-"""Adaptive hybrid buffering step by step: what is named, what waits for it, what is told, and what is kept."""
+"""Adaptive hybrid buffering step by step: what is named, what waits for it, what is told and what kept."""
 
 from functools import partial
 from typing import Any
