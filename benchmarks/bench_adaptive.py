@@ -313,13 +313,15 @@ def contestants(multicast: bool) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("loads", nargs="*", default=list(LOADS), choices=[*LOADS, []], metavar="load")
+    parser.add_argument("loads", nargs="*", metavar="load", help=f"of {', '.join(LOADS)}; all unless told")
     parser.add_argument("--seconds", type=float, default=60.0, help="of play, in virtual time")
     parser.add_argument("--round-trips", type=Path, help="a CSV file of ms between regions")
     parser.add_argument("--figure", type=Path, help="draw latency above the optimum against bytes")
     options = parser.parse_args()
+    if unknown := [load for load in options.loads if load not in LOADS]:
+        parser.error(f"no load is called {unknown[0]!r}; there are: {', '.join(LOADS)}")
     drawn: dict[str, dict[str, Outcome]] = {}
-    for load in options.loads:
+    for load in options.loads or LOADS:
         drawn[load] = played = {}
         print(f"\n{load}, {options.seconds:.0f} s")
         heads = ("rounds", "mean ms", "p99 ms", "max ms", "bytes", "control")
@@ -339,20 +341,32 @@ def main() -> None:
         draw(drawn, options.figure)
 
 
+COLOURS = {"basic": "C1", "sps": "C2", "in_order": "C3", "mf": "C4", "cykas": "C5", "rst": "C6", "ks": "C7"}
+
+
+def family(name: str) -> str:
+    """The multicast of a unicast is drawn alike; the basic multicast has no name but that."""
+    return name.removeprefix("hybrid_").replace("multicast_", "").replace("multicast", "basic")
+
+
 def draw(drawn: dict[str, dict[str, Outcome]], path: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * min(3, len(drawn)), 3.4 * ((len(drawn) + 2) // 3)), layout="constrained")
-    grid = figure.subplots((len(drawn) + 2) // 3, min(3, len(drawn)), squeeze=False)
+    columns = min(3, len(drawn))
+    rows = -(-len(drawn) // columns)
+    figure = Figure(figsize=(3.6 * columns, 3 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (load, played) in zip(grid.flat, drawn.items(), strict=False):
         axes.set(title=load, xlabel="bytes a message", ylabel="ms above the optimum", xscale="log")
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(-0.2)
         points = {title: (np.mean(it.sizes), np.mean(it.late_ms)) for title, it in played.items()}
         adaptive = [point for title, point in points.items() if title.startswith("adaptive")]
-        axes.plot(*zip(*adaptive, strict=True), "o-", markersize=3, label="adaptive, B = 0 to 16")
+        axes.plot(*zip(*adaptive, strict=True), "o-", color="C0", markersize=3, label="adaptive, B = 0 to 16")
         for title, point in points.items():
             if not title.startswith("adaptive"):
-                axes.plot(*point, "x", label=title)
-    grid[0, 0].legend(fontsize=6)
+                axes.plot(*point, "x", color=COLOURS[family(title)], label=family(title))
+    grid[0, 0].legend(fontsize=7)
     figure.savefig(path)
     print(f"drawn: {path}")
 
