@@ -8,8 +8,9 @@ All constraints are in one order, that in which they came to be known, and every
 - a message names the youngest candidates, so that what it does not name are all up to some place of the
   order, and what it knows at all up to another. It is permitted when no constraint up to the first place is
   left open, and all that it named is told to hold when none is up to the second;
-- a candidate is *superseded* by a younger one that implies it. It still counts for those who wait up to its
-  place or beyond; if nobody does it does not count any more, for whoever comes later has the younger one;
+- a candidate is *superseded* by a younger one of its pair. It still counts for those who wait up to its
+  place or beyond; if nobody does it does not count any more, for whoever comes later has the younger one. It
+  is *not* superseded by a message from here to X that waits for it there: who evicts us waits for neither;
 - towards j, constraints on j, by j, or told by j do not count: j knows them. How far the order is closed but
   for those is looked for only while the oldest open constraint is one of them, and from where the search for
   j ended the last time. Whoever passes a place is concerned by all that is open before it, so that at most
@@ -67,7 +68,7 @@ class Constraints:
         self.candidates: dict[Pair, Constraint] = {}
         """By pair, in the order of places."""
         self.on: dict[Process, dict[Process, Constraint]] = {}
-        """Those that were learnt, by the process they are on and the one whose message it is."""
+        """Those that were learnt, by X and S, but for those that a message sent to X waits for already."""
         self.learnt: dict[Process, dict[Process, deque[Constraint]]] = {}
         """All that were learnt and are not known to hold, superseded ones too, by S and X; numbers ascend."""
         self.facts: dict[Pair, int] = {}
@@ -82,11 +83,8 @@ class Constraints:
     # --------------------------------------------------------------------------------- what comes to be known
 
     def sent(self, at: Process, number: int) -> Constraint:
-        """A message leaves for a process that will first deliver what it must: that stands for all before."""
-        if at in self.on:
-            for constraint in list(self.on[at].values()):
-                self._withdraw(constraint)
-                self._supersede(constraint)
+        """A message leaves for a process, and waits there for all that it must: so will what follows it."""
+        self.on.pop(at, None)
         constraint = Constraint(at, self.me, number, self.me)
         self._enter(constraint)
         return constraint
@@ -241,9 +239,8 @@ class Constraints:
         """One that was learnt is no candidate any more."""
         at, by = constraint.at, constraint.by
         del self.candidates[at, by]
-        on = self.on[at]
-        del on[by]
-        if not on:
+        on = self.on.get(at)
+        if on and on.pop(by, None) and not on:
             del self.on[at]
         self._count(constraint, -1)
 
