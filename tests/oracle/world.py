@@ -14,7 +14,7 @@ from typing import Any
 from aforesaid.core import MessageId
 from aforesaid.protocols.delivery import hybrid_frames
 from oracle import judge, mind
-from oracle.inside import look
+from oracle.inside import look, unfinished
 from support.harness import Recorder
 
 Build = Callable[..., Any]
@@ -44,6 +44,8 @@ class Plan:
     one of them does, and the others hear of it by what it says only."""
     odd: float = 0.05
     """How often a message is for oneself or, where it can be, for nobody."""
+    batch: int = 256
+    """How many messages a step takes; fewer than there are: steps leave something over."""
 
     @property
     def reliable(self) -> bool:
@@ -63,6 +65,7 @@ class Ear(Recorder):
             j = world.rank[target]
             assert j != i, "a process sends to itself"
             if not isinstance(message, hybrid_frames.Notice):
+                world._note_unfinished(i)
                 world.judge.sent(i, j, translated(message))
             if j == world.crashed:
                 continue
@@ -90,7 +93,9 @@ class World:
         self.chance = random.Random(plan.seed)
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
-        self.machines = [build(name, retransmit=not plan.reliable, in_flight=4) for name in self.names]
+        self.machines = [
+            build(name, retransmit=not plan.reliable, in_flight=4, batch=plan.batch) for name in self.names
+        ]
         for i, machine in enumerate([] if plan.reliable else self.machines):
             machine._network_send = partial(self.network_send, i, machine._network_send)
         self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
@@ -122,6 +127,7 @@ class World:
     def network_send(self, i: int, as_it_does: Any, peer: str, frame: Any, *rest: Any) -> None:
         """What has to wait until it may leave might as well be on a slow network: it counts as sent."""
         j = self.rank[peer]
+        self._note_unfinished(i)
         self.judge.sent(i, j, translated(frame))
         as_it_does(peer, frame, *rest)
 
@@ -174,7 +180,14 @@ class World:
         """Whether one more may be told."""
         return self.plan.crash != "alone" or len(self.unaware) == self.plan.processes - 1
 
+    def _note_unfinished(self, i: int) -> None:
+        """A step that leaves something over may flag, or owe, what it would not otherwise."""
+        if self.peek:
+            self.judge.minds[i].unfinished |= unfinished(self.machines[i])
+
     def _over(self, i: int) -> None:
+        if self.peek:
+            self.judge.minds[i].unfinished = unfinished(self.machines[i])
         self.judge.settled(i)
         if self.peek:
             look(self.machines[i])
@@ -302,4 +315,5 @@ def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:
         repeat=chance.choice((0.0, 0.0, 0.2)),
         rounds=chance.random() < 0.5,
         crash=crash,
+        batch=chance.choice((256, 256, 1, 2)),
     )

@@ -30,7 +30,7 @@ from abc import ABC, abstractmethod
 from itertools import islice
 
 from aforesaid.core import Effects, Nanoseconds, Process
-from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, Permit, PermitNews
+from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, PermitNews, new_permit
 
 
 class Evicting(ABC):
@@ -78,5 +78,7 @@ class Evicting(ABC):
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer, number in due.items():
-            gone = self._untold(self.channels[peer].known)
-            out.send((peer,), PermitNews(gone, number) if gone else Permit(number))
+            if self.evicted and (gone := self._untold(self.channels[peer].known)):
+                out.send((peer,), PermitNews(gone, number))
+            else:
+                out.send((peer,), new_permit((number,)))

@@ -82,10 +82,10 @@ class HybridMulticastSps(Indexed[Entry]):
             self.u2 = self.m1 = u.next
             return
         if self.u2 == k:
-            waiting = u.peek.waiting
+            waiting = u[u.first].waiting
             if len(waiting) == 1 and previous.keys() <= waiting.keys():
                 self.u2 = k + 1
-        if self.p.first == self.p.next:
+        if self.p.first == self.p.next and not self.left:
             # No permit is missing: then nothing is unsent but this.
             entry.unsent = {}
             self._send_copies(entry, k, previous, now, out)
@@ -93,23 +93,32 @@ class HybridMulticastSps(Indexed[Entry]):
         else:
             self._send_interval(k, self.p2, now, out)
 
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        if self.left:
+            self.left = min(self.left, k)
+            return k
         u, p = self.u, self.p
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        end = u.next
+        end = min(u.next, k + self.batch)
         while k < end:
             entry = u[k]
             if entry.dep > bound:
                 break
             if entry.unsent:
                 if entry.dep <= first:
-                    copies, entry.unsent = entry.unsent, {}
-                    self._send_copies(entry, k, copies, now, out)
+                    self._leave(k, entry, now, out)
                 elif sender in entry.unsent:
                     self._send_copies(entry, k, {sender: entry.unsent.pop(sender)}, now, out)
             k += 1
         self._advance_m1()
+        if k == end < u.next:
+            self._put_off(k, now, out)
+        return k
+
+    def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
+        copies, entry.unsent = entry.unsent, {}
+        self._send_copies(entry, k, copies, now, out)
 
     def _send_copies(
         self, entry: Entry, k: int, copies: dict[Process, int], now: Nanoseconds, out: Effects
@@ -120,7 +129,7 @@ class HybridMulticastSps(Indexed[Entry]):
             self._network_send(peer, frame, channels[peer], now, out)
 
     def _advance_m1(self) -> None:
-        u, m1 = self.u, self.m1
+        u, m1 = self.u, max(self.m1, self.u.first)
         while m1 < u.next and not u[m1].unsent:
             m1 += 1
         self.m1 = m1
@@ -131,25 +140,29 @@ class HybridMulticastSps(Indexed[Entry]):
             entry.payload = None
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u, channels = self.u, self.channels
-        while u.first < u.next and not u.peek.waiting:
-            k = u.first
-            for peer in u.remove().previous:
+        u, k, channels = self.u, self.u.first, self.channels
+        end = min(u.next, k + self.batch)
+        while k < end:
+            entry = u[k]
+            if entry.waiting:
+                self.u2 = max(self.u2, k)
+                if len(entry.waiting) == 1:
+                    self._advance_u2(next(iter(entry.waiting)), due)
+                return
+            u.remove()
+            for peer in entry.previous:
                 channel = channels[peer]
                 if k > channel.given:
                     channel.given = due[peer] = k
-        if self.u2 < u.first:
-            self.u2 = u.first
-        self._advance_u2(due)
+            k += 1
+        self.u2 = max(self.u2, k)
+        self.unsettled = k < u.next
 
-    def _advance_u2(self, due: dict[Process, int]) -> None:
+    def _advance_u2(self, peer: Process, due: dict[Process, int]) -> None:
         """Pass over what waits for nobody but the only one that the first message waits for."""
-        u, u2 = self.u, self.u2
-        if u.first == u.next or len(u.peek.waiting) > 1:
-            return
-        peer = next(iter(u.peek.waiting))
-        channel = self.channels[peer]
-        while u2 < u.next:
+        u, u2, channel = self.u, self.u2, self.channels[peer]
+        end = min(u.next, u2 + self.batch)
+        while u2 < end:
             entry = u[u2]
             waiting = entry.waiting
             if len(waiting) > 1 or (waiting and peer not in waiting):
@@ -158,6 +171,7 @@ class HybridMulticastSps(Indexed[Entry]):
                 channel.given = due[peer] = u2
             u2 += 1
         self.u2 = u2
+        self.unsettled = u2 == end < u.next
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

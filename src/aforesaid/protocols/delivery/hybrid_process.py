@@ -25,10 +25,11 @@ been lost as well. Who owes permits is reminded when they take longer than usual
 for what one peer sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit`
 off).
 
-What an eviction means, and what is promised then: `hybrid_eviction`.
+What an eviction means, and what is promised then: `hybrid_eviction`. How steps stay short: `hybrid_batches`.
 """
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -45,11 +46,13 @@ from aforesaid.core import (
     Timer,
     Windowed,
 )
-from aforesaid.protocols.delivery.hybrid_eviction import Evicting
+from aforesaid.protocols.delivery.hybrid_batches import Batched
 from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import (
+    REMIND,
     Ack,
     Channel,
+    Continue,
     Early,
     Msg,
     News,
@@ -59,8 +62,10 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     Remind,
     new_ack,
     new_message_id,
+    new_msg,
+    new_remind,
 )
-from aforesaid.protocols.repair import NONE, Pace, Resend, appended
+from aforesaid.protocols.repair import NONE, Pace, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 
@@ -78,7 +83,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
+class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -97,8 +102,9 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         in_flight: int = 32,
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
+        batch: int = 256,
     ) -> None:
-        super().__init__()
+        super().__init__(batch)
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
@@ -184,6 +190,9 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             self._evict_all(message.gone, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
+        if type(timer) is Continue:
+            self._continue(now, out)
+            return
         peer = timer.peer
         channel = self.channels.get(peer)
         if channel is None:
@@ -211,10 +220,9 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             return
         out.disarm(Resend(peer))
         out.disarm(Remind(peer))
+        self.behind.pop(peer, None)
         self._forget(peer)
-        due: dict[Process, int] = {}
-        self._settle(due)
-        self._give(due, out)
+        self._settle_and_give({}, now, out)
         for number in channel.missing:
             self._release((peer, number), now, out)
 
@@ -242,7 +250,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             "unacked": sum(len(channel.unacked) for channel in channels),
             "send_window": len(self.u),
             "missing_permits": len(self.p),
-            "out_of_order": sum(len(channel.early) for channel in channels),
+            "out_of_order": sum(len(channel.early or ()) for channel in channels),
         }
 
     # ------------------------------------------------------------------------------------------- the parts
@@ -265,68 +273,87 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
         number = frame.number
-        channel.unacked = appended(channel.unacked, number)
+        if channel.unacked:
+            channel.unacked.append(number)
+        else:
+            channel.unacked = deque((number,))
         if not frame.flagged:
             channel.given = number
         untold = channel.known < len(self.evicted)
         if untold:
-            channel.news[number] = channel.told = len(self.evicted)
-        if self.retransmit and not channel.flight.enter(number, now, out):
-            return
-        out.send((peer,), self._with_news(frame, channel) if untold else frame)
+            channel.tell(number, len(self.evicted))
+        if not self.retransmit or channel.flight.enter(number, now, out):
+            out.send((peer,), self._with_news(frame, channel) if untold else frame)
 
     def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
-        while number := channel.flight.next(now):
+        flight = channel.flight
+        for _ in range(self.batch):
+            number = flight.next(now)
+            if not number:
+                flight.watch(out)
+                return
             entry = self.u[number]
             flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
-            told = number in channel.news or not flagged
+            message = new_msg((self.incarnation, number, previous, flagged, entry.payload))
+            told = not flagged or (channel.news is not None and number in channel.news)
             out.send((peer,), self._with_news(message, channel) if told else message)
-        channel.flight.watch(out)
+        flight.ring(now, out)
 
     def _arrived(
         self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
     ) -> None:
-        number = message.number
-        if not message.flagged and number > channel.permitted:
+        _, number, previous, flagged, _ = message
+        if not flagged and number > channel.permitted:
             self._permitted(source, channel, number, now, out)
         delivered = channel.delivered
         if number > delivered:
-            previous = message.previous
             if previous != delivered:
                 # A predecessor below what was delivered, or not below the message, is none.
                 if delivered < previous < number:
                     self._came_early(source, channel, message, out)
                 return
-            self._deliver_in_order(source, channel, message, now, out)
+            self._deliver(source, channel, message, now, out)
+            if channel.early is not None:
+                self._deliver_early(source, channel, channel.early, now, out)
+            if self.evicted:
+                self._give_notice(source, channel, out)
         out.send((source,), new_ack((channel.delivered, 0)))
 
     def _came_early(self, source: Process, channel: Channel, message: Msg, out: Effects) -> None:
+        early = channel.early
+        if early is None:
+            early = channel.early = {}
         if not self.retransmit:
-            channel.early[message.previous] = message
-        elif len(channel.early) < self.early_max or message.previous in channel.early:
-            channel.early[message.previous] = message
+            early[message.previous] = message
+        elif len(early) < self.early_max or message.previous in early:
+            early[message.previous] = message
             out.send((source,), Early(channel.delivered, message.number))
 
-    def _deliver_in_order(
-        self, source: Process, channel: Channel, message: Msg | None, now: Nanoseconds, out: Effects
+    def _deliver(
+        self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
     ) -> None:
-        reminded = bool(channel.missing)
-        while message is not None:
-            incarnation, number, _, flagged, payload = message
-            channel.delivered = number
-            # The permit is missing from before the delivery on: what the application answers depends on it.
-            if flagged and number > channel.permitted:
-                channel.missing = appended(channel.missing, number)
-                if not channel.permits.timed:
-                    channel.permits.timed, channel.permits.since = number, now
-                self._miss((source, number))
-            out.deliver(new_message_id((source, incarnation, number)), payload)
-            message = channel.early.pop(number, None) if channel.early else None
-        self._give_notice(source, channel, out)
-        if channel.missing and not reminded:
-            self._be_patient(source, channel, now, out)
+        incarnation, number, _, flagged, payload = message
+        channel.delivered = number
+        # The permit is missing from before the delivery on: what the application answers depends on it.
+        if flagged and number > channel.permitted:
+            if not channel.permits.timed:
+                channel.permits.timed, channel.permits.since = number, now
+            self._miss((source, number))
+            if channel.missing:
+                channel.missing.append(number)
+            else:
+                channel.missing = deque((number,))
+                self._be_patient(source, channel, now, out)
+        out.deliver(new_message_id((source, incarnation, number)), payload)
+
+    def _deliver_early(
+        self, source: Process, channel: Channel, early: dict[int, Msg], now: Nanoseconds, out: Effects
+    ) -> None:
+        """What follows the last delivered, and came before it."""
+        while message := early.pop(channel.delivered, None):
+            self._deliver(source, channel, message, now, out)
+        channel.early = early or None
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)
@@ -337,19 +364,28 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         number, other = ack
         flight, unacked = channel.flight, channel.unacked
         queue = flight.queue
-        wanted = other if type(ack) is Ack else 0
-        numbers = [other] if not wanted and other in flight.sent else []
+        numbers: list[int] = []
         due: dict[Process, int] = {}
+        wanted = 0
+        if other:
+            if type(ack) is Ack:
+                wanted = other
+            elif other in flight.sent:
+                numbers.append(other)
         # A number that was never sent on this channel is nobody's ack.
         if unacked and unacked[0] <= number < (queue[0] if queue else unacked[-1] + 1):
             u = self.u
             while unacked and unacked[0] <= number:
-                numbers.append(unacked.popleft())
-                self._note_ack(u[numbers[-1]], source)
-            channel.unacked = unacked or NONE
+                k = unacked.popleft()
+                numbers.append(k)
+                self._note_ack(u[k], source)
+            if not unacked:
+                channel.unacked = NONE
             if channel.news:
                 channel.heard(number)
             self._settle(due)
+            if self.unsettled:
+                out.arm(Continue(), now)
         if 0 < wanted <= channel.given:
             due[source] = channel.given
         if due:
@@ -369,15 +405,24 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         channel.patience = 1
         if 0 < channel.permits.timed <= number:
             channel.permits.ended(now)
-        while missing and missing[0] <= number:
-            self._release((source, missing.popleft()), now, out)
-        channel.missing = missing or NONE
+        self._release_permitted(source, channel, now, out)
         self._be_patient(source, channel, now, out)
+
+    def _release_permitted(self, source: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        missing, number = channel.missing, channel.permitted
+        began, released = self._reached(), 0
+        while missing and missing[0] <= number:
+            if max(released, self._reached() - began) >= self.batch:
+                self._fall_behind(source, now, out)
+                return
+            self._release((source, missing.popleft()), now, out)
+            released += 1
+        channel.missing = missing or NONE
 
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
         if not channel.missing:
-            out.disarm(Remind(peer))
+            out.disarm(new_remind((peer, REMIND)))
         elif self.retransmit:
             overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)
-            out.arm(Remind(peer), now + overdue_after * channel.patience)
+            out.arm(new_remind((peer, REMIND)), now + overdue_after * channel.patience)

@@ -36,7 +36,7 @@ class HybridSps(Unicast, Indexed[Entry]):
         channel = self._channel(peer)
         u.add(Entry(peer, channel.last, self.p.next, payload))
         channel.last = k
-        if self.u2 == k and u.peek.receiver == peer:
+        if self.u2 == k and u[u.first].receiver == peer and not self.unsettled:
             self.u2 = k + 1
         self._send_interval(k, self.p2, now, out)
 
@@ -52,49 +52,68 @@ class HybridSps(Unicast, Indexed[Entry]):
         if self.u.first == k:
             self.u.remove()
 
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        if self.left:
+            self.left = min(self.left, k)
+            return k
         u, p = self.u, self.p
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        end = u.next
+        end = min(u.next, k + self.batch)
         while k < end:
             entry = u[k]
             if entry.dep > bound:
                 break
             if not entry.sent and (entry.dep <= first or entry.receiver == sender):
-                entry.sent = True
-                frame = new_msg((self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
-                self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
+                self._leave(k, entry, now, out)
             k += 1
         self._advance_m1()
+        if k == end < u.next:
+            self._put_off(k, now, out)
+        return k
+
+    def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
+        entry.sent = True
+        frame = new_msg((self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
+        self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
 
     def _advance_m1(self) -> None:
-        u, m1 = self.u, self.m1
+        u, m1 = self.u, max(self.m1, self.u.first)
         while m1 < u.next and u[m1].sent:
             m1 += 1
         self.m1 = m1
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u, channels = self.u, self.channels
-        while u.first < u.next and u.peek.acked:
-            k = u.first
-            receiver = u.remove().receiver
-            channel = channels.get(receiver)
+        u, k = self.u, self.u.first
+        end = min(u.next, k + self.batch)
+        while k < end:
+            entry = u[k]
+            if not entry.acked:
+                self.u2 = max(self.u2, k)
+                self._advance_u2(entry.receiver, due)
+                return
+            u.remove()
+            channel = self.channels.get(entry.receiver)
             if channel is not None and k > channel.given:
-                channel.given = due[receiver] = k
-        u2 = max(self.u2, u.first)
-        if u.first < u.next:
-            receiver = u.peek.receiver
-            channel = channels[receiver]
-            while u2 < u.next:
-                entry = u[u2]
-                if entry.receiver == receiver:
-                    if entry.sent and u2 > channel.given:
-                        channel.given = due[receiver] = u2
-                elif not entry.acked:
-                    break
-                u2 += 1
+                channel.given = due[entry.receiver] = k
+            k += 1
+        self.u2 = max(self.u2, k)
+        self.unsettled = k < u.next
+
+    def _advance_u2(self, receiver: Process, due: dict[Process, int]) -> None:
+        """Pass over what waits for nobody but the one that the first message waits for."""
+        u, u2, channel = self.u, self.u2, self.channels[receiver]
+        end = min(u.next, u2 + self.batch)
+        while u2 < end:
+            entry = u[u2]
+            if entry.receiver == receiver:
+                if entry.sent and u2 > channel.given:
+                    channel.given = due[receiver] = u2
+            elif not entry.acked:
+                break
+            u2 += 1
         self.u2 = u2
+        self.unsettled = u2 == end < u.next
 
     def _forget(self, peer: Process) -> None:
         super()._forget(peer)
