@@ -25,10 +25,9 @@ is not used does not grow. After silence it begins anew, with `in_flight` or hal
 
 from collections import deque
 from collections.abc import Iterable
-from functools import partial
 from typing import NamedTuple
 
-from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.core import Effects, Nanoseconds, Process, new
 
 ABSENT: Nanoseconds = -2
 LOST: Nanoseconds = -1
@@ -59,9 +58,6 @@ class Resend(NamedTuple):
     """The timer of one peer: when the oldest message on its way to it is overdue."""
 
     peer: Process
-
-
-new_resend = partial(tuple.__new__, Resend)
 
 
 class Pace(NamedTuple):
@@ -175,13 +171,16 @@ class Flight(RoundTrip):
         if not self.timed:
             self.timed, self.since = number, now
         if not self.rings:
-            self.watch(out)
+            # Nothing else is on its way: what `watch` would find.
+            wait, overdue_after = self.pace.resend_after, self.overdue_after
+            self.rings = now + (overdue_after if overdue_after > wait else wait)
+            out.arm(new(Resend, (self.peer,)), self.rings)
         return True
 
     def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:
         """These have come; whether others may leave now, which are known for lost by that, or had to wait."""
-        sent, order, count = self.sent, self.order, 0
-        busy = 2 * (len(sent) - self.strayed) >= self.bound
+        sent, order = self.sent, self.order
+        flying = len(sent) - self.strayed
         for number in numbers:
             when = sent.pop(number, ABSENT)
             if number == self.timed:
@@ -191,21 +190,16 @@ class Flight(RoundTrip):
                 continue
             if order[0] == number:
                 order.popleft()
-            count += 1
             # If that was too soon, it answers an earlier sending.
             if when > self.latest and now - when >= self.smoothed >> 1:
                 self.latest = when
-        if self.share:
-            self.share -= self.share * min(1.0, count / LATELY)
-        if busy:
-            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
-        if self.backoff > 1:
-            self.backoff, self.rings = 1, FAR
+        if 2 * flying >= self.bound or self.share or self.backoff > 1:
+            self._grow(flying, flying - self.flying)
         if not sent:
             self.sent, self.order, self.lost, self.latest = NOTHING, NONE, NONE, LOST
             if not self.queue:
                 self.rings = 0
-                out.disarm(new_resend((self.peer,)))
+                out.disarm(new(Resend, (self.peer,)))
                 return False
         elif sent.get(order[0] if order else 0, LOST) > self.latest and self.rings < FAR:
             # Fair weather: nothing older is on its way, and the timer rings too soon, if at all.
@@ -254,15 +248,24 @@ class Flight(RoundTrip):
         deadline = self._deadline()
         if deadline >= FAR:
             self.rings = 0
-            out.disarm(new_resend((self.peer,)))
+            out.disarm(new(Resend, (self.peer,)))
         elif not self.rings or deadline < self.rings:
             self.rings = deadline
-            out.arm(new_resend((self.peer,)), deadline)
+            out.arm(new(Resend, (self.peer,)), deadline)
 
     def ring(self, now: Nanoseconds, out: Effects) -> None:
         """More may leave than its owner can send in one step: the timer rings now, which is too soon."""
         self.rings = now
-        out.arm(new_resend((self.peer,)), now)
+        out.arm(new(Resend, (self.peer,)), now)
+
+    def _grow(self, flying: int, count: int) -> None:
+        """So many of those that flew have come: the bound grows, if it was made use of."""
+        if self.share:
+            self.share -= self.share * min(1.0, count / LATELY)
+        if 2 * flying >= self.bound:
+            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
+        if self.backoff > 1:
+            self.backoff, self.rings = 1, FAR
 
     def _head(self) -> Nanoseconds:
         """When the oldest on its way left; FAR, if there is none."""

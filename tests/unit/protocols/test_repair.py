@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.protocols.repair import Flight, Pace, Resend, RoundTrip
+from aforesaid.protocols.repair import LOST, NONE, NOTHING, Flight, Pace, Resend, RoundTrip
 from support.path import Path, World
 from support.recorder import Recorder
 
@@ -49,6 +49,18 @@ def test_the_round_trip_is_that_of_rfc_6298() -> None:
         assert trip.smoothed == pytest.approx(expected, abs=5)
         assert trip.deviation == pytest.approx(deviation, abs=5)
         assert trip.overdue_after == pytest.approx(expected + 4 * deviation, abs=25)
+
+
+def test_at_rest_only_what_was_learnt_is_kept() -> None:
+    flight, now = measured()
+    assert flight.sent is NOTHING
+    assert flight.order is flight.lost is flight.queue is NONE
+    assert (flight.timed, flight.since, flight.rings, flight.latest) == (0, 0, 0, LOST)
+    assert flight.smoothed == TRIP
+    flight.enter(100, now + 3600 * SECOND, Recorder())
+    assert flight.smoothed == TRIP
+    assert not NOTHING
+    assert not NONE
 
 
 def test_what_was_sent_again_is_not_timed() -> None:

@@ -14,9 +14,9 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 from collections.abc import Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
@@ -34,7 +34,7 @@ class HybridBasic(Unicast):
             self._pass_over(k)
             return
         peer = others[0]
-        channel = self._channel(peer)
+        channel = self.channels.get(peer) or self._channel(peer)
         u.add(Entry(peer, channel.last, self.p.next, payload))
         channel.last = k
         self._try_send(now, out)
@@ -54,14 +54,14 @@ class HybridBasic(Unicast):
         u, k, first = self.u, self.m1, self.p.first
         if self.left:
             return
-        end = min(u.next, k + self.batch)
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if not entry.sent:
                 if entry.dep > first:
                     break
                 entry.sent = True
-                frame = new_msg((self.incarnation, k, entry.previous, u.first < k, entry.payload))
+                frame = new(Msg, (self.incarnation, k, entry.previous, u.first < k, entry.payload))
                 self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
             k += 1
         self.m1 = k
@@ -70,7 +70,7 @@ class HybridBasic(Unicast):
 
     def _settle(self, due: dict[Process, int]) -> None:
         u, k = self.u, self.u.first
-        end = min(u.next, k + self.batch)
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if not entry.acked:

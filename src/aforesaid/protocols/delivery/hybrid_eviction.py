@@ -29,8 +29,8 @@ between an old incarnation and a new one do not arrive, nor late News of the old
 from abc import ABC, abstractmethod
 from itertools import islice
 
-from aforesaid.core import Effects, Nanoseconds, Process
-from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, PermitNews, new_permit
+from aforesaid.core import Effects, Nanoseconds, Process, new
+from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, Permit, PermitNews
 
 
 class Evicting(ABC):
@@ -81,4 +81,4 @@ class Evicting(ABC):
             if self.evicted and (gone := self._untold(self.channels[peer].known)):
                 out.send((peer,), PermitNews(gone, number))
             else:
-                out.send((peer,), new_permit((number,)))
+                out.send((peer,), new(Permit, (number,)))

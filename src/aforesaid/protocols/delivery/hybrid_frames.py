@@ -16,10 +16,9 @@ Deviations from the paper:
   `hybrid_eviction`.
 """
 
-from functools import partial
 from typing import NamedTuple
 
-from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
+from aforesaid.core import Count, Members, Number, Payload, Process, frame
 from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
 
 
@@ -97,14 +96,6 @@ class Remind(NamedTuple):
 
 class Continue(NamedTuple):
     """The timer of what a step left over (`hybrid_batches`); it has no peer, and so is equal to no other."""
-
-
-# What is made for every message: a named tuple's own class takes twice to three times as long.
-new_msg = partial(tuple.__new__, Msg)
-new_ack = partial(tuple.__new__, Ack)
-new_permit = partial(tuple.__new__, Permit)
-new_remind = partial(tuple.__new__, Remind)
-new_message_id = partial(tuple.__new__, MessageId)
 
 
 class Channel:

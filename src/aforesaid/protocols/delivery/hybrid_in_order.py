@@ -42,7 +42,7 @@ class InOrder(Indexed[E]):
         u, p, p2, m1 = self.u, self.p, self.p2, self.m1
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        end = min(u.next, m1 + self.batch)
+        end = u.next if u.next <= m1 + self.batch else m1 + self.batch
         while m1 < end:
             entry = u[m1]
             copies = self._unsent_to(entry)

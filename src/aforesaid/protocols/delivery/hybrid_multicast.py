@@ -16,9 +16,9 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
 
 
@@ -63,7 +63,7 @@ class HybridMulticast(HybridProcess[Entry]):
         u, k, first = self.u, self.m1, self.p.first
         if self.left:
             return
-        end = min(u.next, k + self.batch)
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             # What nobody waits for (any more) leaves no gap: it counts as sent.
@@ -73,7 +73,7 @@ class HybridMulticast(HybridProcess[Entry]):
                 entry.sent = True
                 flagged = u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
-                    frame = new_msg((self.incarnation, k, previous, flagged, entry.payload))
+                    frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
                     self._network_send(peer, frame, self.channels[peer], now, out)
             k += 1
         self.m1 = k
@@ -87,7 +87,7 @@ class HybridMulticast(HybridProcess[Entry]):
 
     def _settle(self, due: dict[Process, int]) -> None:
         u, k = self.u, self.u.first
-        end = min(u.next, k + self.batch)
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if entry.waiting:

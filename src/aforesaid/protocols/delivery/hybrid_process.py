@@ -45,6 +45,7 @@ from aforesaid.core import (
     Reason,
     Timer,
     Windowed,
+    new,
 )
 from aforesaid.protocols.delivery.hybrid_batches import Batched
 from aforesaid.protocols.delivery.hybrid_explain import explanation
@@ -60,10 +61,6 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     Permit,
     PermitNews,
     Remind,
-    new_ack,
-    new_message_id,
-    new_msg,
-    new_remind,
 )
 from aforesaid.protocols.repair import NONE, Pace, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
@@ -160,7 +157,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         number = u.next
         if number - u.first >= self.buffer_max:
             raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
-        message_id = new_message_id((self.me, self.incarnation, number))
+        message_id = new(MessageId, (self.me, self.incarnation, number))
         self._say(others, payload, now, out)
         if self.me in targets:
             out.deliver(message_id, payload)
@@ -279,7 +276,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
             channel.unacked = deque((number,))
         if not frame.flagged:
             channel.given = number
-        untold = channel.known < len(self.evicted)
+        untold = self.evicted and channel.known < len(self.evicted)
         if untold:
             channel.tell(number, len(self.evicted))
         if not self.retransmit or channel.flight.enter(number, now, out):
@@ -295,7 +292,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
                 return
             entry = self.u[number]
             flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = new_msg((self.incarnation, number, previous, flagged, entry.payload))
+            message = new(Msg, (self.incarnation, number, previous, flagged, entry.payload))
             told = not flagged or (channel.news is not None and number in channel.news)
             out.send((peer,), self._with_news(message, channel) if told else message)
         flight.ring(now, out)
@@ -318,7 +315,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
                 self._deliver_early(source, channel, channel.early, now, out)
             if self.evicted:
                 self._give_notice(source, channel, out)
-        out.send((source,), new_ack((channel.delivered, 0)))
+        out.send((source,), new(Ack, (channel.delivered, 0)))
 
     def _came_early(self, source: Process, channel: Channel, message: Msg, out: Effects) -> None:
         early = channel.early
@@ -345,7 +342,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
             else:
                 channel.missing = deque((number,))
                 self._be_patient(source, channel, now, out)
-        out.deliver(new_message_id((source, incarnation, number)), payload)
+        out.deliver(new(MessageId, (source, incarnation, number)), payload)
 
     def _deliver_early(
         self, source: Process, channel: Channel, early: dict[int, Msg], now: Nanoseconds, out: Effects
@@ -362,31 +359,21 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         self, source: Process, channel: Channel, ack: Ack | Early, now: Nanoseconds, out: Effects
     ) -> None:
         number, other = ack
-        flight, unacked = channel.flight, channel.unacked
-        queue = flight.queue
-        numbers: list[int] = []
+        flight, unacked, u = channel.flight, channel.unacked, self.u
+        numbers = [other] if other in flight.sent and type(ack) is Early else []
         due: dict[Process, int] = {}
-        wanted = 0
-        if other:
-            if type(ack) is Ack:
-                wanted = other
-            elif other in flight.sent:
-                numbers.append(other)
         # A number that was never sent on this channel is nobody's ack.
-        if unacked and unacked[0] <= number < (queue[0] if queue else unacked[-1] + 1):
-            u = self.u
+        if unacked and unacked[0] <= number < (flight.queue[0] if flight.queue else unacked[-1] + 1):
             while unacked and unacked[0] <= number:
-                k = unacked.popleft()
-                numbers.append(k)
-                self._note_ack(u[k], source)
-            if not unacked:
-                channel.unacked = NONE
+                numbers.append(unacked[0])
+                self._note_ack(u[unacked.popleft()], source)
+            channel.unacked = unacked or NONE
             if channel.news:
                 channel.heard(number)
             self._settle(due)
             if self.unsettled:
                 out.arm(Continue(), now)
-        if 0 < wanted <= channel.given:
+        if other and type(ack) is Ack and other <= channel.given:
             due[source] = channel.given
         if due:
             self._give(due, out)
@@ -409,20 +396,22 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         self._be_patient(source, channel, now, out)
 
     def _release_permitted(self, source: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
-        missing, number = channel.missing, channel.permitted
-        began, released = self._reached(), 0
+        missing, number, released = channel.missing, channel.permitted, 0
+        began = self._reached() if len(missing) > 1 else 0
         while missing and missing[0] <= number:
-            if max(released, self._reached() - began) >= self.batch:
-                self._fall_behind(source, now, out)
-                return
             self._release((source, missing.popleft()), now, out)
             released += 1
+            if missing and max(released, self._reached() - began) >= self.batch:
+                self._fall_behind(source, now, out)
+                return
         channel.missing = missing or NONE
 
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
         if not channel.missing:
-            out.disarm(new_remind((peer, REMIND)))
+            out.disarm(new(Remind, (peer, REMIND)))
         elif self.retransmit:
-            overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)
-            out.arm(new_remind((peer, REMIND)), now + overdue_after * channel.patience)
+            wait, overdue_after = self.pace.resend_after, channel.permits.overdue_after
+            if overdue_after > wait:
+                wait = overdue_after
+            out.arm(new(Remind, (peer, REMIND)), now + wait * channel.patience)
