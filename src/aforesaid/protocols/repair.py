@@ -163,11 +163,11 @@ class Flight(RoundTrip):
         if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
             self.queue = appended(self.queue, number)
             return False
-        if sent:
+        if self.order:
             sent[number] = now
             self.order.append(number)
         else:
-            self.sent, self.order = {number: now}, deque((number,))
+            self.sent, self.order = {**sent, number: now}, deque((number,))
         if not self.timed:
             self.timed, self.since = number, now
         if not self.rings:
