@@ -107,7 +107,7 @@ def play(plan: Plan, bound: int, build: Build = HybridAdaptive, peek: bool = Tru
     try:
         world.run()
         for machine in world.machines:
-            if world.rank[machine.me] not in (world.victim, world.crashed):
+            if world.rank[machine.me] not in world.victims:
                 at_rest(machine)
     except Exception as error:
         error.add_note(f"again: from oracle.adaptive import *; play({plan!r}, {bound})")

@@ -11,7 +11,7 @@ from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Algorithm, Setup
 from aforesaid.protocols.delivery.hybrid_frames import Notice
-from oracle.inside import look
+from oracle.inside import look, unfinished
 from oracle.mind import Mind
 from oracle.world import World
 from support.harness import Passing
@@ -69,6 +69,7 @@ class Watched:
         as_it_does = self.machine._network_send
 
         def network_send(peer: str, frame: Any, *rest: Any) -> None:
+            self.mind.unfinished |= unfinished(self.machine)
             self.mind.sent(peer, World.translated(frame))
             as_it_does(peer, frame, *rest)
 
@@ -79,6 +80,7 @@ class Watched:
             del self.machine._network_send
 
     def _over(self) -> None:
+        self.mind.unfinished = unfinished(self.machine)
         self.mind.settled()
         look(self.machine)
 

@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Reason, Timer
+from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Reason, Timer, new
 from aforesaid.protocols.delivery.hybrid_adaptive_eviction import Flushing
 from aforesaid.protocols.delivery.hybrid_adaptive_explain import explanation
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
@@ -38,17 +38,10 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Holds,
     Telling,
     Told,
-    new_told,
-    new_wait,
+    Wait,
 )
 from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
-from aforesaid.protocols.delivery.hybrid_frames import (
-    Channel,
-    Remind,
-    new_ack,
-    new_message_id,
-)
-from aforesaid.protocols.delivery.hybrid_indexes import next_other
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Remind
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.repair import NONE, appended
 
@@ -58,14 +51,14 @@ OWN_FRAMES = (Told, Holds, Flush, Flushed)
 class Entry:
     """What a process keeps of a message it said."""
 
-    __slots__ = ("dep", "left", "payload", "previous", "view", "waiting")
+    __slots__ = ("copies", "dep", "payload", "previous", "view", "waiting")
 
     def __init__(self, previous: dict[Process, int], dep: int, view: int, payload: Payload) -> None:
         self.previous = previous
         """By receiver, the message before this one on its channel; evicted receivers leave."""
         self.waiting = dict.fromkeys(previous)
         """The receivers who have not acknowledged it."""
-        self.left: dict[Process, tuple[Told, Constraint]] = {}
+        self.copies: dict[Process, tuple[Told, Constraint]] = {}
         """Once it has left, what they were sent, and the constraint that it is."""
         self.dep = dep
         self.view = view
@@ -133,14 +126,30 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.m1
-        while k < u.next:
+        end = min(u.next, k + self.batch)
+        while k < end:
             entry = u[k]
-            if entry.waiting and not entry.left:
+            if entry.waiting and not entry.copies:
                 if self._unpermitted(entry) or self._unnamable(entry):
                     break
                 self._leave(k, entry, now, out)
             k += 1
         self.m1 = k
+        if k == end < u.next:
+            self._put_off(k, now, out)
+
+    def _reached(self) -> int:
+        return self.m1
+
+    def _send_left(self, k: int, now: Nanoseconds, out: Effects) -> None:
+        self._try_send(now, out)
+        self._slide()
+        self._answer(out)
+
+    def _slide(self) -> None:
+        u = self.u
+        while u.first < self.m1 and not u.peek.waiting:
+            u.remove()
 
     def _unpermitted(self, entry: Entry) -> bool:
         """A permit is missing of what was delivered before; the only receiver's own do not count."""
@@ -163,7 +172,7 @@ class HybridAdaptive(Flushing[Entry]):
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
             on = constraints.on.get(peer)
-            waits[peer] = tuple([new_wait((by, it.number)) for by, it in on.items()]) if on else ()
+            waits[peer] = tuple([new(Wait, (by, it.number)) for by, it in on.items()]) if on else ()
             own[peer] = constraints.sent(peer, k)
         for peer, wait in waits.items():
             channel = self.channels[peer]
@@ -174,8 +183,8 @@ class HybridAdaptive(Flushing[Entry]):
                 channel.named.append((named, k))
             previous = entry.previous[peer]
             content = ((), self.incarnation, k, previous, wait, names, unnamed > 0, entry.payload)
-            frame = new_told(content)
-            entry.left[peer] = frame, own[peer]
+            frame = new(Told, content)
+            entry.copies[peer] = frame, own[peer]
             self._hand_over(peer, frame, channel, now, out)
 
     # ---------------------------------------------------------------------------------------------- to arrive
@@ -205,8 +214,10 @@ class HybridAdaptive(Flushing[Entry]):
         number, previous, delivered = message.number, message.previous, channel.delivered
         news = not message.opaque and self.constraints.unnamed(source, number, message.names)
         if number <= delivered:
-            out.send((source,), new_ack((delivered, 0)))
+            out.send((source,), new(Ack, (delivered, 0)))
         elif previous == delivered and self._ready(source, channel, message):
+            if channel.early is None:
+                channel.early = {}
             channel.early[previous] = message
             self._deliver_all([source], now, out)
         # A predecessor below what was delivered, or not below the message, is none.
@@ -233,25 +244,25 @@ class HybridAdaptive(Flushing[Entry]):
         """Deliver what came from them and may be delivered, and whatever waited for that."""
         for source in sources:
             channel = self.channels.get(source)
-            if channel is None:
+            if channel is None or channel.early is None:
                 continue
-            before, waited, watchers = channel.delivered, self._wanted(channel), self.watch.get(source)
-            while (message := channel.early.get(channel.delivered)) and self._ready(source, channel, message):
-                del channel.early[message.previous]
+            early, before = channel.early, channel.delivered
+            waited, watchers = self._wanted(channel), self.watch.get(source)
+            while (message := early.get(channel.delivered)) and self._ready(source, channel, message):
+                del early[message.previous]
                 self._deliver(source, channel, message, now, out)
                 if watchers:
                     sources += watchers.pop(message.number, ())
+            channel.early = early or None
             if watchers is not None and not watchers:
                 self.watch.pop(source, None)
             if channel.delivered > before:
-                out.send((source,), new_ack((channel.delivered, 0)))
+                out.send((source,), new(Ack, (channel.delivered, 0)))
                 self._give_notice(source, channel, out)
                 if not waited and self._wanted(channel):
                     self._be_patient(source, channel, now, out)
 
-    def _deliver(
-        self, source: Process, channel: AdaptiveChannel, message: Told, now: Nanoseconds, out: Effects
-    ) -> None:
+    def _deliver(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
         number = channel.delivered = message.number
         # All this is known from before the delivery on: what the application answers depends on it.
         if message.names and number > channel.held:
@@ -264,7 +275,7 @@ class HybridAdaptive(Flushing[Entry]):
             self._miss((source, number))
         if not channel.permits.timed and self._wanted(channel) == number:
             channel.permits.timed, channel.permits.since = number, now
-        out.deliver(new_message_id((source, message.incarnation, number)), message.payload)
+        out.deliver(new(MessageId, (source, message.incarnation, number)), message.payload)
 
     # ----------------------------------------------------------------------------------------------- to learn
 
@@ -331,7 +342,7 @@ class HybridAdaptive(Flushing[Entry]):
 
     def _note_ack(self, entry: Entry, peer: Process) -> None:
         del entry.waiting[peer]
-        frame, own = entry.left.pop(peer)
+        frame, own = entry.copies.pop(peer)
         self.constraints.acknowledged(own)
         for by, number in frame.waits:
             self.constraints.fact(peer, by, number)
@@ -349,9 +360,7 @@ class HybridAdaptive(Flushing[Entry]):
         self._try_send(now, out)
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u = self.u
-        while u.first < self.m1 and not u.peek.waiting:
-            u.remove()
+        self._slide()
         for peer in self.constraints.settled():
             channel = self.channels.get(peer)
             if channel is not None and self._progress(peer, channel):
@@ -394,7 +403,7 @@ class HybridAdaptive(Flushing[Entry]):
         return message._replace(gone=self._untold(channel.known))
 
     def _again(self, peer: Process, channel: Channel, number: int) -> Any:
-        frame, _ = self.u[number].left[peer]
+        frame, _ = self.u[number].copies[peer]
         return self._with_news(frame, channel)
 
     # ------------------------------------------------------------------------------- permits that are missing
@@ -402,7 +411,9 @@ class HybridAdaptive(Flushing[Entry]):
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         p = self.p
         if p.remove(key) == self.p2 or p.first >= self.p2:
-            self.p2 = next_other(p, max(self.p2, p.first)) if len(p) else p.next
+            self.p2 = max(self.p2, p.first)
+            if len(p):
+                self._advance_p2()
 
     # ---------------------------------------------------------------------------------------------- evictions
 
@@ -425,13 +436,13 @@ class HybridAdaptive(Flushing[Entry]):
         for entry in self.u:
             entry.previous.pop(peer, None)
             entry.waiting.pop(peer, None)
-            if peer in entry.left:
-                _, own = entry.left.pop(peer)
+            if peer in entry.copies:
+                _, own = entry.copies.pop(peer)
                 self.constraints.acknowledged(own)
             if not entry.waiting:
                 entry.payload = None
         u = self.u
-        while self.m1 < u.next and (u[self.m1].left or not u[self.m1].waiting):
+        while self.m1 < u.next and (u[self.m1].copies or not u[self.m1].waiting):
             self.m1 += 1
 
     # ---------------------------------------------------------------------------------------- to be looked at
@@ -440,7 +451,7 @@ class HybridAdaptive(Flushing[Entry]):
         return entry.previous[peer]
 
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
-        return () if entry.left else entry.waiting
+        return () if entry.copies else entry.waiting
 
     def _unacked_by(self, entry: Entry) -> Collection[Process]:
         return entry.waiting

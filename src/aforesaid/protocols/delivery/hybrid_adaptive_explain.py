@@ -49,9 +49,10 @@ def _held(process: "HybridAdaptive", message_id: MessageId) -> Reason | None:
     """It came, or something before it on its channel, and waits for another's message."""
     origin: Process = message_id.origin
     channel = process.channels.get(origin)
-    if channel is None or message_id.number not in {it.number for it in channel.early.values()}:
+    early = channel.early if channel else None
+    if not channel or not early or message_id.number not in {it.number for it in early.values()}:
         return None
-    first = channel.early.get(channel.delivered)
+    first = early.get(channel.delivered)
     for by, number in first.waits if first else ():
         other = process.channels.get(by)
         if other is None or other.delivered < number:

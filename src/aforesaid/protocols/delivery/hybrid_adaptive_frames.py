@@ -5,7 +5,6 @@ other frame can tell who is gone, as News and PermitNews do there.
 """
 
 from collections import deque
-from functools import partial
 from typing import Annotated, NamedTuple
 
 from aforesaid.core import Count, Members, Number, Payload, Process, frame
@@ -75,11 +74,6 @@ class Flushed(NamedTuple):
 
     gone: Members
     round: Number
-
-
-new_told = partial(tuple.__new__, Told)
-new_name = partial(tuple.__new__, Name)
-new_wait = partial(tuple.__new__, Wait)
 
 
 class Telling:

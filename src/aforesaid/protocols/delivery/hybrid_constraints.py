@@ -26,8 +26,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from aforesaid.core import Process
-from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name, new_name
+from aforesaid.core import Process, new
+from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name
 from aforesaid.structures import SlidingArray
 
 LOOK_MAX = 4
@@ -48,7 +48,7 @@ class Constraint:
         self.by = by
         self.number = number
         self.told_by = told_by
-        self.name: Name = new_name((at, by, number))
+        self.name: Name = new(Name, (at, by, number))
         self.place = 0
         self.open = True
         """Whether anybody waits for it, or may yet."""

@@ -29,7 +29,7 @@ between an old incarnation and a new one do not arrive, nor late News of the old
 from abc import ABC, abstractmethod
 from itertools import islice
 
-from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.core import Effects, Nanoseconds, Process, new
 from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, Permit, PermitNews
 
 
@@ -82,5 +82,7 @@ class Evicting(ABC):
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer, number in due.items():
-            gone = self._untold(self.channels[peer].known)
-            out.send((peer,), PermitNews(gone, number) if gone else Permit(number))
+            if self.evicted and (gone := self._untold(self.channels[peer].known)):
+                out.send((peer,), PermitNews(gone, number))
+            else:
+                out.send((peer,), new(Permit, (number,)))

@@ -105,7 +105,7 @@ def of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
         if number in channel.missing:
             return Reason("permit owed", message_id, origin)
         return Reason("not awaited", message_id, process.me)
-    early = {message.number: message for message in channel.early.values()}
+    early = {message.number: message for message in (channel.early or {}).values()}
     if number not in early:
         return Reason("not arrived", message_id, origin, number=channel.delivered)
     missing = number

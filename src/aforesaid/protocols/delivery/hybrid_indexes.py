@@ -20,7 +20,6 @@ from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Process
 from aforesaid.protocols.delivery.hybrid_process import E, HybridProcess, Key
-from aforesaid.structures import IndexableSlidingMap
 
 
 class Exempting(HybridProcess[E]):
@@ -38,6 +37,14 @@ class Exempting(HybridProcess[E]):
         if self.p2 == k and p.peek[0] == key[0]:
             self.p2 = k + 1
 
+    def _advance_p2(self) -> None:
+        """While a permit is missing."""
+        p, p2 = self.p, self.p2
+        sender = p.peek[0]
+        while p2 < p.next and ((key := p[p2]) is None or key[0] == sender):
+            p2 += 1
+        self.p2 = p2
+
 
 class Indexed(Exempting[E]):
     """All of them, and what happens when a permit comes."""
@@ -49,8 +56,24 @@ class Indexed(Exempting[E]):
         self.u2 = self.m1 = self.m2 = self.u.next
 
     @abstractmethod
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
-        """Network-send what may be, from message k on, up to one that depends on a permit at the bound."""
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        """Network-send what may be, from message k on, up to one that depends on a permit at the bound.
+
+        Returns a message before which none does; k itself, if it did not look.
+        """
+
+    @abstractmethod
+    def _leave(self, k: int, entry: E, now: Nanoseconds, out: Effects) -> None:
+        """Network-send message k to all its receivers."""
+
+    def _reached(self) -> int:
+        return self.m1 + self.m2
+
+    def _send_left(self, k: int, now: Nanoseconds, out: Effects) -> None:
+        k, self.m1 = max(k, self.u.first), max(self.m1, self.u.first)
+        stop = self._send_interval(k, self.p2, now, out)
+        if k <= self.m2:
+            self.m2 = max(self.m2, stop)
 
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         p = self.p
@@ -58,26 +81,13 @@ class Indexed(Exempting[E]):
         k = p.remove(key)
         if k == was_first:
             k = p.first
-            self._send_interval(self.m1, k, now, out)
+            if self.m1 < self.u.next:
+                self._send_interval(self.m1, k, now, out)
             if k == p.next:
                 self.p2, self.m2 = k, self.u.next
                 return
         if k == self.p2:
-            self.m2 = start = max(self.m2, self.u.first)
-            self.p2 = next_other(p, self.p2)
-            self._advance_m2()
-            self._send_interval(start, self.p2, now, out)
-
-    def _advance_m2(self) -> None:
-        u, m2 = self.u, self.m2
-        while m2 < u.next and u[m2].dep <= self.p2:
-            m2 += 1
-        self.m2 = m2
-
-
-def next_other(p: IndexableSlidingMap[Key], k: int) -> int:
-    """The first missing permit from k on whose sender differs from the first's; there is one missing."""
-    sender = p.peek[0]
-    while k < p.next and ((key := p[k]) is None or key[0] == sender):
-        k += 1
-    return k
+            self._advance_p2()
+            self.m2 = max(self.m2, self.u.first)
+            if self.m1 < self.u.next:
+                self.m2 = self._send_interval(self.m2, self.p2, now, out)
