@@ -7,8 +7,10 @@ constraints from messages that name them, and makes one with each message it sen
 All constraints are in one order, that in which they came to be known, and everything rests on it:
 - a message names the youngest candidates, so that what it does not name are all up to some place of the
   order, the *boundary*; it is permitted when no constraint up to there is left open;
-- a candidate is *superseded* by a younger one that implies it. It still counts for those whose boundary is
-  not below it; if there are none it does not count any more, for whoever comes later has the younger one;
+- a candidate is *superseded* by a younger one of its pair. It still counts for those whose boundary is not
+  below it; if there are none it does not count any more, for whoever comes later has the younger one. It is
+  *not* superseded by a message sent from here to X, though that waits for it: whoever has evicted us would
+  wait for neither. But X need not be told again;
 - towards j, constraints on j, by j, or told by j do not count: j knows them. How far the order is closed but
   for those is looked for only while the oldest open constraint is one of them, and from where the search for
   j ended the last time. Whoever passes a place is concerned by all that is open before it, so that at most
@@ -63,7 +65,8 @@ class Constraints:
         self.candidates: dict[Pair, Constraint] = {}
         """By pair, in the order of places."""
         self.on: dict[Process, dict[Process, Constraint]] = {}
-        """Those that were learnt, by the process they are on and the one whose message it is."""
+        """Those that were learnt, by the process they are on and the one whose message it is; but for those
+        for which a message sent there waits already."""
         self.learnt: dict[Pair, deque[Constraint]] = {}
         """All that were learnt and are not known to hold, superseded ones too; numbers ascend."""
         self.concerned: dict[Process, int] = {}
@@ -76,10 +79,8 @@ class Constraints:
     # --------------------------------------------------------------------------------- what comes to be known
 
     def sent(self, at: Process, number: int) -> Constraint:
-        """A message leaves for a process that will first deliver what it must: that stands for all before."""
-        for constraint in self.on.pop(at, {}).values():
-            self._withdraw(constraint)
-            self._supersede(constraint)
+        """A message leaves for a process, and waits there for all that it must: so will what follows it."""
+        self.on.pop(at, None)
         return self._enter(Constraint(at, self.me, number, self.me))
 
     def learn(self, at: Process, by: Process, number: int, told_by: Process) -> None:
@@ -110,9 +111,8 @@ class Constraints:
             constraint = known.popleft()
             if self.candidates.get(pair) is constraint:
                 self._withdraw(constraint)
-                on = self.on[at]
-                del on[by]
-                if not on:
+                on = self.on.get(at)
+                if on and on.pop(by, None) and not on:
                     del self.on[at]
             self._close(constraint)
         if not known:
