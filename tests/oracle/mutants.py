@@ -10,6 +10,7 @@ from typing import Any
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Msg, Permit
 from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder
+from aforesaid.protocols.delivery.hybrid_indexes import next_other
 from aforesaid.protocols.delivery.hybrid_multicast import Entry as MulticastEntry
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
@@ -73,7 +74,7 @@ class PermitAsPrinted(HybridSps):
             start = max(self.m2, self.floor)
             if p.first < p.next:
                 self.m2 = start
-                self._advance_p2()
+                self.p2 = next_other(p, self.p2)
                 self._advance_m2()
             self._send_interval(start, self.p2, now, out)
 
