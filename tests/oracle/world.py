@@ -166,7 +166,7 @@ class World:
     def fail(self) -> None:
         """What a crashed process sent last may be lost with it, or be late."""
         n, crash, chance = self.plan.processes, self.plan.crash, self.chance
-        for i in chance.sample(range(n), chance.randint(1, n - 1) if crash == "several" else 1):
+        for i in self.fated():
             told = chance.choice((0, 1, n)) if crash == "several" else 1 if crash == "alone" else n
             self.victims[i] = told
             if crash in ("wrongly", "alone") or (crash == "several" and chance.random() < 0.6):
@@ -176,6 +176,11 @@ class World:
             self.flying = [f for f in self.flying if f[0] != i or chance.random() < 0.6]
             while crash == "together" and self.unaware(i):
                 self.evict(i)
+
+    def fated(self) -> list[int]:
+        """Who will be evicted."""
+        n, chance = self.plan.processes, self.chance
+        return chance.sample(range(n), chance.randint(1, n - 1) if self.plan.crash == "several" else 1)
 
     def unaware(self, victim: int) -> list[int]:
         """Who is alive, and has not evicted the victim."""

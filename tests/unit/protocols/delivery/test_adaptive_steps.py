@@ -9,7 +9,7 @@ from aforesaid.core import MessageId, Misuse, worded
 from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flush, Flushed, Holds, Name, Told, Wait
-from aforesaid.protocols.delivery.hybrid_constraints import FACTS_MAX
+from aforesaid.protocols.delivery.hybrid_constraints import FACTS_MAX, LOOK_MAX
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Early
 from oracle.adaptive import at_rest
 from oracle.stage import Stage
@@ -177,6 +177,20 @@ def test_what_is_known_to_hold_is_not_learnt_again() -> None:
     machine.receive("p3", Told((), 0, 1, 0, (), (Name("p2", "p0", 7),), False, None), 0, sink)
     machine.send(("p0",), None, 0, sink)
     assert sink.sent[-1][1].names == ()
+
+
+def test_where_looking_ends_something_may_be_unnamed() -> None:
+    """Of its own the message names the youngest; the other lies behind much that its receiver told."""
+    stage = stage_of(4)
+    stage.say(1, 2)
+    machine, sink = stage.machines[1], stage.sinks[1]
+    for k in range(1, 3 * LOOK_MAX):
+        machine.receive("p0", Told((), 0, k, k - 1, (), (Name(f"x{k}", "p0", k),), False, None), 0, sink)
+    stage.say(1, 3)
+    stage.say(1, 0)
+    told = stage.of_kind(Told, 1, 0)[-1]
+    assert told.names == (Name("p3", "p1", 2),)
+    assert told.opaque
 
 
 def test_facts_have_a_bound() -> None:
