@@ -84,6 +84,20 @@ class Sink(Recorder):
         pass
 
 
+class Waking(Sink):
+    """Knows whether a step left something over."""
+
+    wakes = False
+
+    def arm(self, timer: Any, deadline: int) -> None:
+        self.wakes = self.wakes or type(timer) is Continue
+
+    def left_over(self) -> bool:
+        """Whether one more step is to be taken."""
+        wakes, self.wakes = self.wakes, False
+        return wakes
+
+
 # ---------------------------------------------------------------------------------------------------- work
 
 
@@ -108,13 +122,17 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
     chance = random.Random(peers)
     names = [f"peer{i}" for i in range(peers)]
     hub = kind("hub")
-    sink = Sink()
+    sink = Waking()
     operations = 0
 
     def ordered(items: list[Any]) -> list[Any]:
         if order == "reverse":
             return items[::-1]
         return chance.sample(items, len(items)) if order == "random" else items
+
+    def run_on() -> None:
+        while sink.left_over():
+            hub.expire(Continue(), 0, sink)
 
     def rounds() -> None:
         nonlocal operations
@@ -127,11 +145,13 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
                 operations += 1
             for name in ordered(names):
                 hub.receive(name, Permit(round_number), 0, sink)
+                run_on()
                 operations += 1
             sent = sorted((frame.number, name) for name, frame in sink.sent if type(frame) is Msg)
             sink.sent.clear()
             for number, name in ordered(sent):
                 hub.receive(name, Ack(number, 0), 0, sink)
+                run_on()
                 operations += 1
 
     lines = lines_of(rounds)
@@ -314,14 +334,12 @@ def longest_step(kind: type, measure: Any) -> tuple[float, int]:
         hub.send((names[k % STEP_PEERS],), None, 0, sink)
     for name in names[:-1]:
         hub.receive(name, Permit(1), 0, sink)
-        while sink.wakes:
-            sink.wakes = False
+        while sink.left_over():
             hub.expire(Continue(), 0, sink)
     gc.collect()
     gc.disable()
     figures = [measure(lambda: hub.receive(names[-1], Permit(1), 0, sink))]
-    while sink.wakes:
-        sink.wakes = False
+    while sink.left_over():
         figures.append(measure(lambda: hub.expire(Continue(), 0, sink)))
     gc.enable()
     assert hub.gauges()["unsent"] == 0
@@ -332,18 +350,6 @@ def timed(run: Any) -> float:
     began = process_time()
     run()
     return process_time() - began
-
-
-class Waking(Sink):
-    """Forgets what is sent, and knows whether something was left over."""
-
-    wakes = False
-
-    def send(self, targets: Any, message: Any) -> None:
-        pass
-
-    def arm(self, timer: Any, deadline: int) -> None:
-        self.wakes = self.wakes or type(timer) is Continue
 
 
 # ---------------------------------------------------------------------------------------------------- wire

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from aforesaid.core import Effects, Nanoseconds, Process
 from aforesaid.protocols.delivery.hybrid_eviction import Evicting
 from aforesaid.protocols.delivery.hybrid_frames import Channel, Continue
+from aforesaid.protocols.repair import NONE
 
 
 class Batched(Evicting):
@@ -43,9 +44,7 @@ class Batched(Evicting):
     def _settle(self, due: dict[Process, int]) -> None: ...
 
     @abstractmethod
-    def _release_permitted(
-        self, source: Process, channel: Channel, now: Nanoseconds, out: Effects
-    ) -> None: ...
+    def _release(self, key: tuple[Process, int], now: Nanoseconds, out: Effects) -> None: ...
 
     def _put_off(self, k: int, now: Nanoseconds, out: Effects) -> None:
         """A later step goes on from message k."""
@@ -56,6 +55,18 @@ class Batched(Evicting):
         """A later step releases the rest of what the peer has permitted."""
         self.behind[peer] = None
         out.arm(Continue(), now)
+
+    def _release_permitted(self, source: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """Network-send what waited for the permits that came from the peer."""
+        missing, number, released = channel.missing, channel.permitted, 0
+        began = self._reached() if len(missing) > 1 else 0
+        while missing and missing[0] <= number:
+            self._release((source, missing.popleft()), now, out)
+            released += 1
+            if missing and max(released, self._reached() - began) >= self.batch:
+                self._fall_behind(source, now, out)
+                return
+        channel.missing = missing or NONE
 
     def _continue(self, now: Nanoseconds, out: Effects) -> None:
         """Go on with what was left over, for one batch of each kind."""

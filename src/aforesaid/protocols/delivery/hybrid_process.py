@@ -417,17 +417,6 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         self._release_permitted(source, channel, now, out)
         self._be_patient(source, channel, now, out)
 
-    def _release_permitted(self, source: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
-        missing, number, released = channel.missing, channel.permitted, 0
-        began = self._reached() if len(missing) > 1 else 0
-        while missing and missing[0] <= number:
-            self._release((source, missing.popleft()), now, out)
-            released += 1
-            if missing and max(released, self._reached() - began) >= self.batch:
-                self._fall_behind(source, now, out)
-                return
-        channel.missing = missing or NONE
-
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
         if not self._impatient(channel):
