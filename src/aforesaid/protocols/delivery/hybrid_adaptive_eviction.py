@@ -59,7 +59,10 @@ class Flushing(Exempting[E]):
             super().expire(timer, now, out)
         elif self.rounds:
             self.ask_patience = min(2 * self.ask_patience, self.pace.backoff_max)
-            self._ask({peer: None for round_ in self.rounds for peer in round_.waiting}, now, out)
+            self._ask(self._unanswered(), now, out)
+
+    def _unanswered(self) -> dict[Process, None]:
+        return {peer: None for round_ in self.rounds for peer in round_.waiting}
 
     def _flush(
         self, keys: Sequence[Key], tellings: Sequence[Telling], now: Nanoseconds, out: Effects
@@ -86,11 +89,12 @@ class Flushing(Exempting[E]):
         self._go_ahead(now, out)
 
     def _ask_no_more(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """The peer is gone."""
+        """The peer is gone: it need not answer; and who must may be waiting for it."""
         self.asking.pop(peer, None)
         for round_ in self.rounds:
             round_.waiting.pop(peer, None)
         self._end_rounds(now, out)
+        self._ask(self._unanswered(), now, out)
 
     def _end_rounds(self, now: Nanoseconds, out: Effects) -> None:
         ended = [round_ for round_ in self.rounds if not round_.waiting]
