@@ -5,12 +5,19 @@ it is, and with faults in known places, one in 100,000 deliveries: all must be f
 report must be that of the single-process checker. Messages to audiences, which cost more, have a smaller
 trace. Others' layout (rows in no order, a column `run`) and DuckDB are measured on a tenth.
 Run: python benchmarks/bench_audit.py [processes] [messages]
+
+How audits grow, by one core and by two: with `stable` the origins call each message stable when all is over,
+but for a few, which must be found and no others; with `wide` each message has 51 direct predecessors.
+Run: python benchmarks/bench_audit.py grow [processes] [messages] [stable] [wide]
 """
 
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -29,17 +36,23 @@ from aforesaid.trace.parquet import open_trace
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
+from support import injected as support
 from support.injected import Injected, injected, write
 
 RATIO_MAX = 2.0
 REPEATS = 5
+WIDTH = 51
 
 
 def main() -> None:
-    processes = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    messages = int(sys.argv[2]) if len(sys.argv) > 2 else 30_000
+    sizes = [int(word) for word in sys.argv if word.isdecimal()]
+    processes = sizes[0] if sizes else 1_000
+    messages = sizes[1] if len(sizes) > 1 else 30_000
     root = Path(tempfile.mkdtemp(prefix="aforesaid-bench-"))
     try:
+        if "grow" in sys.argv:
+            grow(processes, messages, "stable" in sys.argv, "wide" in sys.argv, root)
+            return
         faults = processes * messages // 100_000
         began = perf_counter()
         good = write(injected(processes, messages, faults=0), root / "good", "good")
@@ -94,9 +107,7 @@ def audit_spoiled(spark: SparkSession, path: Path, made: Injected, root: Path) -
     (alone,) = in_turn(lambda: reports.append(check(open_trace(path), witnesses_max=None)), repeats=1)
     assert report == reports[0], "audit and check disagree"
     put = sum(len(pairs) for pairs in made.expected.values())
-    for name, verdict in report.verdicts.items():
-        pairs = {(witness.process_index, witness.message_index) for witness in verdict.witnesses}
-        assert pairs == made.expected.get(name, set()), f"{name}: not what was put in"
+    as_made(report, made)
     counted = sum(verdict.violations for verdict in report.verdicts.values())
     kinds = ", ".join(made.expected)
     print(f"{deliveries:,} deliveries with {len(made.faults)} faults in logs and others besides ({kinds}):")
@@ -173,6 +184,55 @@ def as_others_write(path: Path, root: Path) -> Path:
 
 def kept(report: Report) -> None:
     assert report.value() == "kept"
+
+
+def grow(processes: int, messages: int, stable: bool, wide: bool, root: Path) -> None:
+    if wide:
+        support.SENDERS = WIDTH
+    began = perf_counter()
+    widths = (WIDTH, WIDTH) if wide else (1, 6)
+    made = injected(processes, messages, faults=int(stable), stability=stable, widths=widths)
+    path = write(made, root, "large")
+    seconds, calls = perf_counter() - began, 0 if made.calls is None else len(made.calls.message)
+    print(f"made in {seconds:.0f} s: {processes:,} processes, {messages:,} messages, {calls:,} calls")
+    repeats = REPEATS if processes * messages <= 100_000_000 else 1
+    best = {}
+    for cores in (1, 2):
+        # A process of its own, with a JVM of its own: both keep to so many cores.
+        with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+            best[cores] = apart.submit(audit_by, cores, path, made, root, repeats).result()
+    print(f"one core / two cores: {best[1] / best[2]:.2f}")
+
+
+def audit_by(cores: int, path: Path, made: Injected, root: Path, repeats: int) -> float:
+    """The seconds of the best audit by so many cores."""
+    os.sched_setaffinity(0, range(cores))
+    deliveries = open_trace(path).delivery_count
+    with spark_session(SparkOptions(master=f"local[{cores}]", temporary=root), "bench") as spark:
+        found: list[Audit] = []
+        aggregate, audited = in_turn(
+            lambda: plain_aggregate(spark, path),
+            lambda: found.append(audited_once(spark, path, root)),
+            repeats=repeats,
+        )
+        report = found[-1].outcomes[0].report
+        assert report is not None
+        as_made(report, made)
+        memory = summary(found[-1])["memory_bytes"]
+        print(f"{deliveries:,} deliveries, {cores} core{'s'[: cores - 1]}:")
+        print(f"  Spark aggregate of the columns   {told(aggregate, deliveries)}")
+        print(f"  audit                            {told(audited, deliveries)}")
+        print(f"  audit / aggregate: {min(audited) / min(aggregate):.2f}")
+        print(f"  memory: driver {memory['driver'] / 1e6:,.0f} MB, largest worker ", end="")
+        print(f"{memory['worker'] / 1e6:,.0f} MB, JVM {jvm_memory_bytes(spark) / 1e6:,.0f} MB", flush=True)
+    return min(audited)
+
+
+def as_made(report: Report, made: Injected) -> None:
+    """The violations are those that were put in."""
+    for name, verdict in report.verdicts.items():
+        pairs = {(witness.process_index, witness.message_index) for witness in verdict.witnesses}
+        assert pairs == made.expected.get(name, set()), f"{name}: not what was put in"
 
 
 def in_turn(*actions: Callable[[], object], repeats: int = REPEATS) -> list[list[float]]:

@@ -100,11 +100,12 @@ def injected(
     lies: int = 0,
     strays: int = 0,
     stability: bool = False,
+    widths: tuple[int, int] = (1, 6),
     seed: int = 1,
 ) -> Injected:
     """A trace with so many faults in logs, lies of the recorder, messages that went astray, and calls."""
     random = np.random.default_rng(seed)
-    width = random.integers(1, 7, messages)
+    width = random.integers(widths[0], widths[1] + 1, messages)
     width = width[: int(np.searchsorted(np.cumsum(width), messages)) + 1]
     starts = np.concatenate(([0], np.cumsum(width)))
     rounds = np.repeat(np.arange(len(width)), width)
