@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
+from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name
 from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
 
 
@@ -157,5 +158,5 @@ class FactOfAll(Knowing):
     """What holds of a pair is taken for all of it."""
 
     class Wrong(Constraints):
-        def fact(self, at: str, by: str, number: int) -> None:
-            super().fact(at, by, 1 << 60)
+        def hold(self, names: Iterable[Name]) -> None:
+            super().hold([name._replace(number=1 << 60) for name in names])

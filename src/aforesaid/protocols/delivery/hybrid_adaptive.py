@@ -36,6 +36,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Flush,
     Flushed,
     Holds,
+    Name,
     Telling,
     Told,
     Wait,
@@ -216,10 +217,15 @@ class HybridAdaptive(Flushing[Entry]):
         if number <= delivered:
             out.send((source,), new(Ack, (delivered, 0)))
         elif previous == delivered and self._ready(source, channel, message):
-            if channel.early is None:
-                channel.early = {}
-            channel.early[previous] = message
-            self._deliver_all([source], now, out)
+            if channel.early is None and source not in self.watch:
+                waited = self._wanted(channel)
+                self._deliver(source, channel, message, now, out)
+                self._delivered(source, channel, waited, now, out)
+            else:
+                if channel.early is None:
+                    channel.early = {}
+                channel.early[previous] = message
+                self._deliver_all([source], now, out)
         # A predecessor below what was delivered, or not below the message, is none.
         elif delivered <= previous < number:
             self._came_early(source, channel, message, out)
@@ -257,10 +263,15 @@ class HybridAdaptive(Flushing[Entry]):
             if watchers is not None and not watchers:
                 self.watch.pop(source, None)
             if channel.delivered > before:
-                out.send((source,), new(Ack, (channel.delivered, 0)))
-                self._give_notice(source, channel, out)
-                if not waited and self._wanted(channel):
-                    self._be_patient(source, channel, now, out)
+                self._delivered(source, channel, waited, now, out)
+
+    def _delivered(self, source: Process, channel: Any, waited: int, now: Nanoseconds, out: Effects) -> None:
+        """Acknowledge; if nothing was expected of the peer before, but is now, see to it that it comes."""
+        out.send((source,), new(Ack, (channel.delivered, 0)))
+        if self.evicted:
+            self._give_notice(source, channel, out)
+        if not waited and self._wanted(channel):
+            self._be_patient(source, channel, now, out)
 
     def _deliver(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
         number = channel.delivered = message.number
@@ -316,8 +327,7 @@ class HybridAdaptive(Flushing[Entry]):
     def _fulfil(self, telling: Telling) -> None:
         """All that it named holds."""
         telling.done = True
-        for at, by, number in telling.names:
-            self.constraints.fact(at, by, number)
+        self.constraints.hold(telling.names)
         while self.tellings and self.tellings[0][1].done:
             self.tellings.popleft()
             self.told += 1
@@ -328,7 +338,8 @@ class HybridAdaptive(Flushing[Entry]):
         super()._acknowledged(source, channel, ack, now, out)
         if channel.unacked and not channel.flight.sent:
             self._be_patient(source, channel, now, out)
-        self._answer(out)
+        if self.asking:
+            self._answer(out)
         if self.m1 < self.u.next:
             self._try_send(now, out)
 
@@ -344,8 +355,8 @@ class HybridAdaptive(Flushing[Entry]):
         del entry.waiting[peer]
         frame, own = entry.copies.pop(peer)
         self.constraints.acknowledged(own)
-        for by, number in frame.waits:
-            self.constraints.fact(peer, by, number)
+        if frame.waits:
+            self.constraints.hold([new(Name, (peer, by, number)) for by, number in frame.waits])
         if not entry.waiting:
             entry.payload = None
 
@@ -356,8 +367,10 @@ class HybridAdaptive(Flushing[Entry]):
         due: dict[Process, int] = {}
         self._settle(due)
         self._give(due, out)
-        self._answer(out)
-        self._try_send(now, out)
+        if self.asking:
+            self._answer(out)
+        if self.m1 < self.u.next:
+            self._try_send(now, out)
 
     def _settle(self, due: dict[Process, int]) -> None:
         self._slide()

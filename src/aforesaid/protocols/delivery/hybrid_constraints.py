@@ -112,23 +112,16 @@ class Constraints:
         if self.candidates.get(pair) is constraint:
             del self.candidates[pair]
 
-    def fact(self, at: Process, by: Process, number: int) -> None:
-        """This constraint holds, and so do all that it implies."""
-        self._remember((at, by), number)
-        of = self.learnt.get(by)
-        known = of.get(at) if of else None
-        if of is None or known is None:
-            return
-        while known and known[0].number <= number:
-            constraint = known.popleft()
-            if self.candidates.get((at, by)) is constraint:
-                self._withdraw(constraint)
-            constraint.open = False
-            self.news = True
-        if not known:
-            del of[at]
-            if not of:
-                del self.learnt[by]
+    def hold(self, names: Iterable[Name]) -> None:
+        """These constraints hold, and so do all that they imply."""
+        facts, learnt = self.facts, self.learnt
+        for at, by, number in names:
+            if number > facts.get((at, by), 0):
+                facts[at, by] = number
+            if by in learnt and at in learnt[by]:
+                self._close(at, by, number)
+        while len(facts) > FACTS_MAX:
+            del facts[next(iter(facts))]
 
     def unnamed(self, by: Process, number: int, names: Sequence[Name]) -> bool:
         """A message that is not opaque names these: what else its sender said before is delivered. Whether
@@ -138,8 +131,7 @@ class Constraints:
             return False
         named = {name.at for name in names if name.by == by}
         fulfilled = [at for at in islice(of, LOOK_MAX + len(names)) if at not in named]
-        for at in fulfilled:
-            self.fact(at, by, number)
+        self.hold([new(Name, (at, by, number)) for at in fulfilled])
         return bool(fulfilled)
 
     def gone(self, process: Process) -> None:
@@ -147,15 +139,8 @@ class Constraints:
         for by, of in list(self.learnt.items()):
             for at, known in list(of.items()):
                 if process in (at, by):
-                    self.fact(at, by, known[-1].number)
+                    self._close(at, by, known[-1].number)
         self.facts = {pair: number for pair, number in self.facts.items() if process not in pair}
-
-    def _remember(self, pair: Pair, number: int) -> None:
-        facts = self.facts
-        if number > facts.get(pair, 0):
-            facts[pair] = number
-            if len(facts) > FACTS_MAX:
-                del facts[next(iter(facts))]
 
     # ------------------------------------------------------------------------------------------- what is told
 
@@ -234,6 +219,21 @@ class Constraints:
     def _supersede(self, constraint: Constraint) -> None:
         if constraint.place > self.awaited:
             constraint.open = False
+
+    def _close(self, at: Process, by: Process, number: int) -> None:
+        """What was learnt of a pair up to this number holds."""
+        of = self.learnt[by]
+        known = of[at]
+        while known and known[0].number <= number:
+            constraint = known.popleft()
+            if self.candidates.get((at, by)) is constraint:
+                self._withdraw(constraint)
+            constraint.open = False
+            self.news = True
+        if not known:
+            del of[at]
+            if not of:
+                del self.learnt[by]
 
     def _withdraw(self, constraint: Constraint) -> None:
         """One that was learnt is no candidate any more."""

@@ -196,7 +196,7 @@ def test_where_looking_ends_something_may_be_unnamed() -> None:
 def test_facts_have_a_bound() -> None:
     machine = Machine("p0", constraints=1)
     for number in range(FACTS_MAX + 10):
-        machine.constraints.fact(f"x{number}", "s", 1)
+        machine.constraints.hold([Name(f"x{number}", "s", 1)])
     assert len(machine.constraints.facts) == FACTS_MAX
 
 
