@@ -9,10 +9,10 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flushed, Holds
 class TakesItOnTrust(HybridAdaptive):
     """What the gone one told counts as holding at once."""
 
-    def _flush(self, keys: Any, tellings: Any, now: int, out: Any) -> None:
-        for key in keys:
-            self._release(key, now, out)
-        for telling in tellings:
+    def _expect_no_more(self, peer: str, channel: Any, now: int, out: Any) -> None:
+        for number in channel.missing:
+            self._release((peer, number), now, out)
+        for telling in channel.cons:
             self._fulfil(telling)
 
 
@@ -39,6 +39,17 @@ class AsksAcquaintances(HybridAdaptive):
         group, self.group = self.group, tuple(self.channels)
         super()._flush(*arguments)
         self.group = group
+
+
+class AsksInVain(HybridAdaptive):
+    """Who owes an answer is not told who else is gone."""
+
+    def _ask_without(self, peer: str, now: int, out: Any) -> None:
+        old = {other for round_ in self.rounds if round_.number < self.round for other in round_.waiting}
+        ask = super()._ask
+        self._ask = lambda peers, now, out: ask({p: None for p in peers if p not in old}, now, out)  # type: ignore[method-assign]
+        super()._ask_without(peer, now, out)
+        del self._ask
 
 
 class AsksOnce(HybridAdaptive):

@@ -439,11 +439,11 @@ class HybridAdaptive(Flushing[Entry]):
         self.constraints.gone(peer)
         waiting = [source for sources in self.watch.pop(peer, {}).values() for source in sources]
         self._deliver_all(waiting, now, out)
-        self._ask_no_more(peer, now, out)
+        self._ask_without(peer, now, out)
         self._go_ahead(now, out)
 
     def _expect_no_more(self, peer: Process, channel: Any, now: Nanoseconds, out: Effects) -> None:
-        self._flush([(peer, number) for number in channel.missing], list(channel.cons), now, out)
+        self._flush([(peer, number) for number in channel.missing], list(channel.cons))
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

@@ -59,21 +59,14 @@ class Flushing(Exempting[E]):
             super().expire(timer, now, out)
         elif self.rounds:
             self.ask_patience = min(2 * self.ask_patience, self.pace.backoff_max)
-            self._ask(self._unanswered(), now, out)
+            self._ask({peer: None for round_ in self.rounds for peer in round_.waiting}, now, out)
 
-    def _unanswered(self) -> dict[Process, None]:
-        return {peer: None for round_ in self.rounds for peer in round_.waiting}
-
-    def _flush(
-        self, keys: Sequence[Key], tellings: Sequence[Telling], now: Nanoseconds, out: Effects
-    ) -> None:
-        if not keys and not tellings:
-            return
-        self.round += 1
-        others = {peer: None for peer in self.group if peer != self.me and peer not in self.evicted}
-        self.rounds.append(Round(self.round, others, keys, tellings))
-        self.ask_patience = 1
-        self._ask(others, now, out)
+    def _flush(self, keys: Sequence[Key], tellings: Sequence[Telling]) -> None:
+        """There will be one question more, about this."""
+        if keys or tellings:
+            self.round += 1
+            others = {peer: None for peer in self.group if peer != self.me and peer not in self.evicted}
+            self.rounds.append(Round(self.round, others, keys, tellings))
 
     def _ask(self, peers: dict[Process, None], now: Nanoseconds, out: Effects) -> None:
         for peer in peers:
@@ -88,13 +81,14 @@ class Flushing(Exempting[E]):
         self._end_rounds(now, out)
         self._go_ahead(now, out)
 
-    def _ask_no_more(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
-        """The peer is gone: it need not answer; and who must may be waiting for it."""
+    def _ask_without(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """The peer is gone. Whoever has not answered is asked again: it may be waiting for the peer."""
         self.asking.pop(peer, None)
         for round_ in self.rounds:
             round_.waiting.pop(peer, None)
+        self.ask_patience = 1
+        self._ask({other: None for round_ in self.rounds for other in round_.waiting}, now, out)
         self._end_rounds(now, out)
-        self._ask(self._unanswered(), now, out)
 
     def _end_rounds(self, now: Nanoseconds, out: Effects) -> None:
         ended = [round_ for round_ in self.rounds if not round_.waiting]
