@@ -3,7 +3,7 @@
 from typing import Any
 
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
-from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flushed, Holds
+from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flushed
 
 
 class TakesItOnTrust(HybridAdaptive):
@@ -61,28 +61,12 @@ class AsksOnce(HybridAdaptive):
         self.retransmit = retransmit
 
 
-class BareHolds(HybridAdaptive):
-    """Holds does not tell of the eviction that it rests on."""
-
-    def _give(self, due: dict[str, int], out: Any) -> None:
-        for peer in due:
-            channel = self.channels[peer]
-            out.send((peer,), Holds((), channel.given, channel.holding))
-
-
 class Silent(HybridAdaptive):
     """Messages do not tell of an eviction."""
 
     def _hand_over(self, peer: str, frame: Any, channel: Any, now: int, out: Any) -> None:
         channel.known = len(self.evicted)
         super()._hand_over(peer, frame, channel, now, out)
-
-
-class NoNoticeForAcks(HybridAdaptive):
-    """Who owes acks only is not told of an eviction, nor asked when the last ack is lost."""
-
-    def _impatient(self, channel: Any) -> bool:
-        return bool(channel.missing or channel.cons)
 
 
 class LastAckLost(HybridAdaptive):

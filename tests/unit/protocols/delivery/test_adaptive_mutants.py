@@ -13,6 +13,7 @@ from oracle import adaptive_mutants as rules
 from oracle import adaptive_mutants_gone as gone
 from oracle import adaptive_mutants_known as known
 from oracle.adaptive import play
+from oracle.adaptive_campaign import CRASHES
 from oracle.mind import Broken
 from oracle.sharp import Sharp, play_sharp, sharp_plan
 from oracle.world import Plan, random_plan
@@ -26,16 +27,18 @@ class Where(NamedTuple):
     dies: str
     bound: int
     multicast: bool = False
-    crash: str = ""
-    seeds: int = 150
+    seeds: int = 200
     world: str = "sharp"
 
     def plans(self) -> list[Plan]:
         if self.world == "even":
-            return [random_plan(seed, self.multicast, self.crash) for seed in range(self.seeds)]
+            return [random_plan(seed, self.multicast) for seed in range(self.seeds)]
+        if self.world == "evictions":
+            seeds = range(self.seeds)
+            return [sharp_plan(seed, self.multicast, crash) for seed in seeds for crash in CRASHES[1:]]
         if self.world == "lossy":
             return [Sharp(seed, processes=5, messages=30, loss=0.3, aimed=0.6) for seed in range(self.seeds)]
-        return [sharp_plan(seed, self.multicast, self.crash) for seed in range(self.seeds)]
+        return [sharp_plan(seed, self.multicast) for seed in range(self.seeds)]
 
 
 MUTANTS: dict[type[HybridAdaptive], Where] = {
@@ -62,7 +65,7 @@ MUTANTS: dict[type[HybridAdaptive], Where] = {
     known.PermitsByOwnAcks: Where(CAUSAL, 4, multicast=True),
     known.ForgetsSuperseded: Where(CAUSAL, 1),
     known.SupersededLost: Where(LIVENESS, 2),
-    known.StandsForAll: Where(CAUSAL, 2, multicast=True, crash="wrongly"),
+    known.StandsForAll: Where(CAUSAL, 2, multicast=True, world="evictions"),
     known.FirstVersionOnly: Where(CAUSAL, 2),
     known.PassesAll: Where(CAUSAL, 1, multicast=True),
     known.RunsAhead: Where(CAUSAL, 2),
@@ -71,17 +74,16 @@ MUTANTS: dict[type[HybridAdaptive], Where] = {
     known.WaitsForTheOldest: Where(CAUSAL, 1),
     known.AckOfAll: Where(CAUSAL, 1),
     known.FactOfAll: Where(CAUSAL, 1, world="even"),
-    gone.TakesItOnTrust: Where(CAUSAL, 1, multicast=True, crash="together"),
-    gone.AnswersAtOnce: Where(CAUSAL, 1, multicast=True, crash="wrongly"),
-    gone.UnsentCounts: Where(LIVENESS, 1, crash="apart"),
-    gone.AsksAcquaintances: Where(CAUSAL, 1, multicast=True, crash="together"),
-    gone.AsksOnce: Where(LIVENESS, 1, crash="apart"),
-    gone.BareHolds: Where(CAUSAL, 1, multicast=True, crash="wrongly", seeds=300),
-    gone.Silent: Where(CAUSAL, 4, crash="alone"),
-    gone.NoNoticeForAcks: Where(LIVENESS, 1, multicast=True, crash="several"),
+    gone.TakesItOnTrust: Where(CAUSAL, 1, multicast=True, world="evictions"),
+    gone.AnswersAtOnce: Where(CAUSAL, 1, multicast=True, world="evictions"),
+    gone.UnsentCounts: Where(LIVENESS, 1, multicast=True, world="evictions"),
+    gone.AsksAcquaintances: Where(CAUSAL, 1, multicast=True, world="evictions"),
+    gone.AsksInVain: Where(LIVENESS, 1, multicast=True, world="evictions"),
+    gone.AsksOnce: Where(LIVENESS, 1, multicast=True, world="evictions"),
+    gone.Silent: Where(CAUSAL, 4, multicast=True, world="evictions"),
     gone.LastAckLost: Where(LIVENESS, 2, world="lossy"),
-    gone.WaitsForTheGone: Where(LIVENESS, 1, crash="apart"),
-    gone.ListensToTheGone: Where("has evicted", 1, crash="apart"),
+    gone.WaitsForTheGone: Where(LIVENESS, 1, multicast=True, world="evictions"),
+    gone.ListensToTheGone: Where("has evicted", 1, multicast=True, world="evictions"),
 }
 
 

@@ -10,7 +10,7 @@ from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flush, Flushed, Holds, Name, Told, Wait
 from aforesaid.protocols.delivery.hybrid_constraints import FACTS_MAX, LOOK_MAX
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Early
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Notice
 from oracle.adaptive import at_rest
 from oracle.stage import Stage
 
@@ -224,6 +224,31 @@ def test_who_is_gone_is_not_waited_for() -> None:
     assert stage.got[2] == ["p1#1"]
     stage.arrive(Told, 0, 2)
     assert stage.got[2] == ["p1#1"], "what came after it would be in the wrong order"
+
+
+def test_who_owes_an_ack_is_told_who_is_gone() -> None:
+    """It may be holding the message for one of them, and have evicted nobody."""
+    stage = stage_of(3)
+    stage.say(0, 2)
+    stage.say(0, 1)
+    stage.arrive(Told, 0, 1)
+    stage.say(1, 2)
+    stage.arrive(Told, 1, 2)
+    stage.evict(1, 0)
+    stage.arrive(Notice, 1, 2)
+    assert stage.got[2] == ["p1#1"]
+
+
+def test_a_permit_that_rests_on_an_eviction_tells_of_it() -> None:
+    stage = stage_of(4)
+    stage.say(0, 1)
+    stage.say(0, 2)
+    stage.say(0, 3)
+    stage.arrive(Told, 0, 3)
+    stage.evict(0, 1)
+    assert stage.of_kind(Holds, 0, 3) == [Holds(("p1",), 3, 0)]
+    stage.arrive(Holds, 0, 3)
+    assert list(stage.machines[3].evicted) == ["p1"]
 
 
 def test_what_one_who_is_gone_told_is_asked_of_all() -> None:
