@@ -99,7 +99,8 @@ class World:
             build(name, retransmit=not plan.reliable, in_flight=4, batch=plan.batch) for name in self.names
         ]
         for i, machine in enumerate(self.machines):
-            machine.peer_down = partial(self.peer_down, i, machine.peer_down)
+            if plan.crash:
+                machine.peer_down = partial(self.peer_down, i, machine.peer_down)
             if not plan.reliable:
                 machine._network_send = partial(self.network_send, i, machine._network_send)
         self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
