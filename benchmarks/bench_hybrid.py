@@ -1,19 +1,25 @@
-"""What the hybrid-buffering state machines cost: work per operation, messages per second, bytes on the wire.
+"""What the hybrid-buffering state machines cost: work, messages per second, memory, longest step, bytes.
 
-    python benchmarks/bench_hybrid.py
+    python benchmarks/bench_hybrid.py [work | speed | rest | step | wire, all of them unless told]
 
 Work: lines of protocol code (`aforesaid.protocols`, `aforesaid.structures`) executed per operation
 by one hub that talks with N peers, under three orders of arrival of the acks. It must not grow with N: the
 last column is the largest figure of the row over the smallest.
-Speed: causal sends, each with its ack and the permits that follow, per CPU second; as a ratio to a bare loop
-that does two dict operations and one append per message, measured in the same run. `Objects` is a process
-that makes the same objects and decides nothing: what is left is the algorithms' own.
+Speed: causal sends per CPU second, as a ratio to a bare loop that does two dict operations and one append per
+message, measured in the same run. *The sender's half*: each send with its ack and the permits that follow.
+*The full exchange*: four processes of one kind that talk through queues, each with the others in turn: send,
+arrival, ack, permit, release, all of it. `Objects` is a process that makes the same objects and decides
+nothing: what is left is the algorithms' own.
+Rest: bytes that a process keeps of a peer after a message each way, by `tracemalloc`; names not counted.
+Step: the longest single step of a hub when the last permit of 2,000 peers comes, with 20,000 messages held;
+and of how many steps all of them took.
 Wire: bytes of msgpack that a frame adds to its payload.
 """
 
 import gc
 import random
 import sys
+import tracemalloc
 from collections import deque
 from pathlib import Path
 from time import process_time
@@ -21,9 +27,9 @@ from typing import Any
 
 import msgspec
 
-from aforesaid.core import MessageId
+from aforesaid.core import MICROSECOND, MILLISECOND, MessageId
 from aforesaid.protocols.delivery.hybrid_basic import HybridBasic
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Continue, Msg, Permit
 from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMulticastInOrder
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
@@ -42,12 +48,22 @@ ROUNDS = 4
 MESSAGES = 200_000
 REPEATS = 5
 GROWTH_MAX = 1.25
+STEP_PEERS = 2_000
+STEP_HELD = 20_000
 
 
-def main() -> None:
-    grown = work_table()
-    speed_table()
-    wire_table()
+def main(wanted: list[str]) -> None:
+    grown: list[str] = []
+    if "work" in wanted:
+        grown = work_table()
+    if "speed" in wanted:
+        speed_table()
+    if "rest" in wanted:
+        rest_table()
+    if "step" in wanted:
+        step_table()
+    if "wire" in wanted:
+        wire_table()
     if grown:
         sys.exit(f"work per operation grows with the number of peers: {', '.join(grown)}")
 
@@ -66,6 +82,20 @@ class Sink(Recorder):
 
     def disarm(self, timer: Any) -> None:
         pass
+
+
+class Waking(Sink):
+    """Knows whether a step left something over."""
+
+    wakes = False
+
+    def arm(self, timer: Any, deadline: int) -> None:
+        self.wakes = self.wakes or type(timer) is Continue
+
+    def left_over(self) -> bool:
+        """Whether one more step is to be taken."""
+        wakes, self.wakes = self.wakes, False
+        return wakes
 
 
 # ---------------------------------------------------------------------------------------------------- work
@@ -92,13 +122,17 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
     chance = random.Random(peers)
     names = [f"peer{i}" for i in range(peers)]
     hub = kind("hub")
-    sink = Sink()
+    sink = Waking()
     operations = 0
 
     def ordered(items: list[Any]) -> list[Any]:
         if order == "reverse":
             return items[::-1]
         return chance.sample(items, len(items)) if order == "random" else items
+
+    def run_on() -> None:
+        while sink.left_over():
+            hub.expire(Continue(), 0, sink)
 
     def rounds() -> None:
         nonlocal operations
@@ -111,11 +145,13 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
                 operations += 1
             for name in ordered(names):
                 hub.receive(name, Permit(round_number), 0, sink)
+                run_on()
                 operations += 1
             sent = sorted((frame.number, name) for name, frame in sink.sent if type(frame) is Msg)
             sink.sent.clear()
             for number, name in ordered(sent):
                 hub.receive(name, Ack(number, 0), 0, sink)
+                run_on()
                 operations += 1
 
     lines = lines_of(rounds)
@@ -130,19 +166,19 @@ def lines_per_operation(kind: type, peers: int, order: str) -> float:
 def speed_table() -> None:
     bare = best(bare_loop)
     print(f"\nThousand messages per CPU second (ratio of times to the bare loop, {1e-3 / bare:,.0f})")
-    print(f"  {'Objects, nothing decided':34}{speeds(Objects, False, bare)}")
-    for kind in KINDS:
-        for retransmit in (False, True):
-            timers = "with timers" if retransmit else "no timers"
-            print(f"  {kind.__name__ + ', ' + timers:34}{speeds(kind, retransmit, bare)}")
+    for title, run, flyings in (("sender's half", sends, (1, 100)), ("full exchange", exchanges, (1, 32))):
+        print(f" {title}, {flyings[0]} or {flyings[1]} in flight")
+        if run is sends:
+            print(f"  {'Objects, nothing decided':34}{speeds(run, Objects, False, flyings, bare)}")
+        for kind in KINDS:
+            for retransmit in (False, True):
+                timers = "with timers" if retransmit else "no timers"
+                print(f"  {kind.__name__ + ', ' + timers:34}{speeds(run, kind, retransmit, flyings, bare)}")
 
 
-def speeds(kind: type, retransmit: bool, bare: float) -> str:
-    parts = []
-    for flying in (1, 100):
-        seconds = best(lambda flying=flying: sends(kind, retransmit, flying))
-        parts.append(f" {flying} in flight {1e-3 / seconds:9,.0f} ({seconds / bare:.1f})")
-    return ",".join(parts)
+def speeds(run: Any, kind: type, retransmit: bool, flyings: tuple[int, int], bare: float) -> str:
+    found = [best(lambda flying=flying: run(kind, retransmit, flying)) for flying in flyings]
+    return "".join(f"{1e-3 / seconds:9,.0f} ({seconds / bare:.1f})" for seconds in found)
 
 
 def bare_loop() -> float:
@@ -165,13 +201,50 @@ def sends(kind: type, retransmit: bool, flying: int) -> float:
     began = process_time()
     for k in range(1, count + 1):
         target = targets[k & 15]
-        hub.send(target, None, 0, sink)
+        hub.send(target, None, k * MICROSECOND, sink)
         queue.append((target[0], Ack(k, 0)))
         if k >= flying:
-            hub.receive(*queue.popleft(), 0, sink)
+            hub.receive(*queue.popleft(), k * MICROSECOND, sink)
     seconds = process_time() - began
     assert sink.permits > 0 or flying == 1
     return seconds / count
+
+
+def exchanges(kind: type, retransmit: bool, flying: int) -> float:
+    """Four processes say something to each other in turn, so many messages at a time, until all is quiet."""
+    names = [f"peer{i}" for i in range(4)]
+    frames: deque[tuple[str, str, Any]] = deque()
+    machines = {name: kind(name, retransmit=retransmit) for name in names}
+    sinks = {name: Wire(name, frames) for name in names}
+    turns = [(names[i], (names[(i + hop) % 4],)) for hop in (1, 2, 3) for i in range(4)]
+    count, now = MESSAGES // 8, 0
+    began = process_time()
+    for k in range(1, count + 1):
+        now += MICROSECOND
+        name, audience = turns[k % 12]
+        machines[name].send(audience, None, now, sinks[name])
+        if k % flying == 0 or k == count:
+            while frames:
+                now += MICROSECOND
+                target, source, frame = frames.popleft()
+                machines[target].receive(source, frame, now, sinks[target])
+    seconds = process_time() - began
+    assert sum(sink.heard for sink in sinks.values()) == count
+    return seconds / count
+
+
+class Wire(Sink):
+    """Hands frames on, and counts deliveries."""
+
+    def __init__(self, me: str, frames: Any) -> None:
+        self.me, self.frames, self.heard = me, frames, 0
+
+    def send(self, targets: Any, message: Any) -> None:
+        for target in targets:
+            self.frames.append((target, self.me, message))
+
+    def deliver(self, message_id: Any, payload: Any) -> None:
+        self.heard += 1
 
 
 class Objects:
@@ -211,6 +284,74 @@ def best(run: Any) -> float:
     return float(min(figures))
 
 
+# ---------------------------------------------------------------------------------------------------- rest
+
+
+def rest_table() -> None:
+    print("\nBytes that a process keeps of a peer at rest, by number of peers")
+    for kind in KINDS:
+        row = [bytes_at_rest(kind, peers) for peers in (1_000, 2_000)]
+        print(f"  {kind.__name__:34}" + "".join(f"{size:9,.0f}" for size in row))
+
+
+def bytes_at_rest(kind: type, peers: int) -> float:
+    """Each peer has sent a flagged message and permitted it, and acknowledged one of the hub's."""
+    names = [f"peer{i}" for i in range(peers)]
+    hub, sink = kind("hub"), Quiet()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for k, name in enumerate(names, 1):
+        now = k * MILLISECOND
+        hub.receive(name, Msg(0, 1_000, 0, True, None), now, sink)
+        hub.receive(name, Permit(1_000), now + 3 * MILLISECOND, sink)
+        hub.send((name,), None, now, sink)
+        hub.receive(name, Ack(k, 0), now + 2 * MILLISECOND, sink)
+    gc.collect()
+    size = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert not any(hub.gauges().values())
+    return size / peers
+
+
+# ---------------------------------------------------------------------------------------------------- step
+
+
+def step_table() -> None:
+    print(f"\nThe longest step when the last permit of {STEP_PEERS:,} peers sets {STEP_HELD:,} messages free")
+    for kind in KINDS:
+        lines, _ = longest_step(kind, lines_of)
+        seconds, steps = longest_step(kind, timed)
+        print(f"  {kind.__name__:34}{lines:9,.0f} lines,{1e3 * seconds:7.1f} ms, {steps:,} steps in all")
+
+
+def longest_step(kind: type, measure: Any) -> tuple[float, int]:
+    names = [f"peer{i}" for i in range(STEP_PEERS)]
+    hub, sink = kind("hub"), Waking()
+    for name in names:
+        hub.receive(name, Msg(0, 1, 0, True, None), 0, sink)
+    for k in range(STEP_HELD):
+        hub.send((names[k % STEP_PEERS],), None, 0, sink)
+    for name in names[:-1]:
+        hub.receive(name, Permit(1), 0, sink)
+        while sink.left_over():
+            hub.expire(Continue(), 0, sink)
+    gc.collect()
+    gc.disable()
+    figures = [measure(lambda: hub.receive(names[-1], Permit(1), 0, sink))]
+    while sink.left_over():
+        figures.append(measure(lambda: hub.expire(Continue(), 0, sink)))
+    gc.enable()
+    assert hub.gauges()["unsent"] == 0
+    return max(figures), len(figures)
+
+
+def timed(run: Any) -> float:
+    began = process_time()
+    run()
+    return process_time() - began
+
+
 # ---------------------------------------------------------------------------------------------------- wire
 
 
@@ -245,4 +386,4 @@ def wire_bytes(kind: type, wanted: type, peers: int) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["work", "speed", "rest", "step", "wire"])

@@ -79,7 +79,7 @@ def test_a_speaker_does_not_overrun_its_own_links() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "waiting"])
+@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "hybrid_adaptive_multicast", "waiting"])
 def test_more_than_a_link_holds_gets_through_part_by_part(algorithm: str) -> None:
     """Bob is not there yet, and what waits for him is more than his link's queue holds."""
 
@@ -142,7 +142,7 @@ def test_no_frame_overtakes_those_that_wait_for_room_in_the_inbox() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "waiting"])
+@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "hybrid_adaptive_multicast", "waiting"])
 def test_a_slow_application_loses_no_frame_that_came_by_stream(algorithm: str) -> None:
     """A frame that is dropped comes again; by stream only after seconds."""
 

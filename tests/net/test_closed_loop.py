@@ -4,6 +4,8 @@ said on the side comes as soon as anything does, however long the game goes on."
 import asyncio
 import time
 
+import pytest
+
 from aforesaid import Config, Node
 from aforesaid.transport.address import Address
 from aforesaid.transport.proxy import LossyRelay, Weather
@@ -14,7 +16,8 @@ NOTED = {"anna": "xaver", "boris": "yvonne"}
 NAMES = ["anna", "boris", "xaver", "yvonne"]
 
 
-def test_side_messages_come_while_the_ball_is_in_play() -> None:
+@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "hybrid_adaptive_multicast"])
+def test_side_messages_come_while_the_ball_is_in_play(algorithm: str) -> None:
     """With SPS, the printed algorithm, two thirds of them would be waiting at the end (R14)."""
 
     async def main() -> None:
@@ -36,7 +39,7 @@ def test_side_messages_come_while_the_ball_is_in_play() -> None:
             async for message in node:
                 waits.append(time.monotonic() - float(message.payload))
 
-        async with running(await relayed(relay)) as nodes:
+        async with running(await relayed(relay, algorithm)) as nodes:
             over = asyncio.Event()
             tasks = [
                 asyncio.create_task(play(nodes["anna"], "anna", "boris", over)),
@@ -58,12 +61,13 @@ def test_side_messages_come_while_the_ball_is_in_play() -> None:
     run(main())
 
 
-async def relayed(relay: LossyRelay) -> dict[str, Config]:
+async def relayed(relay: LossyRelay, algorithm: str) -> dict[str, Config]:
     """The configurations of nodes that reach each other through the relay only."""
     at = dict(zip(NAMES, free_addresses(len(NAMES)), strict=True))
     configs = {}
     for me in NAMES:
         others = [peer for peer in NAMES if peer != me]
         routes = {peer: str(await relay.route(me, peer, Address.parse(at[peer]))) for peer in others}
-        configs[me] = Config.of({"name": me, "listen": at[me], "peers": routes, "linger_s": 0})
+        fields = {"name": me, "listen": at[me], "peers": routes, "linger_s": 0, "algorithm": algorithm}
+        configs[me] = Config.of(fields)
     return configs

@@ -36,7 +36,7 @@ def knows_all(node: Node) -> bool:
     return set(node.peers.values()) == {"connected"}
 
 
-@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "waiting"])
+@pytest.mark.parametrize("algorithm", ["hybrid_multicast_in_order", "hybrid_adaptive_multicast", "waiting"])
 def test_a_fixed_group_loses_nothing_when_streams_break(algorithm: str, tmp_path: Path) -> None:
     async def main() -> None:
         names, chance, broken = ["a", "b", "c"], random.Random(4), 0

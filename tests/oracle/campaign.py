@@ -32,7 +32,7 @@ VARIANTS: dict[str, tuple[Build, bool, bool]] = {
 }
 """By name: how to build a process, whether it is SPS-optimal, whether it is given multicasts."""
 
-CRASHES = ("", "together", "apart", "wrongly", "alone")
+CRASHES = ("", "together", "apart", "wrongly", "alone", "several")
 
 
 def play(name: str, plan: Plan) -> World:

@@ -18,6 +18,11 @@ def unsent_to(entry: Any) -> list[str]:
     return [] if entry.sent else [entry.receiver]
 
 
+def unfinished(machine: Any) -> bool:
+    """Whether a step left something over, so that what it shows is not what it knows."""
+    return bool(machine.left or machine.unsettled or machine.behind)
+
+
 def look(machine: Any) -> None:
     """Assert every invariant of one process's state, at the end of a step."""
     u, p = machine.u, machine.p
@@ -25,14 +30,16 @@ def look(machine: Any) -> None:
     permits = [(k, p[k]) for k in range(p.first, p.next) if p[k] is not None]
     deps = [entry.dep for _, entry in entries]
     assert deps == sorted(deps), "dep decreases"
-    assert not entries or unacked_by(entries[0][1]), "the first entry is acknowledged"
-    assert machine.m1 == next((k for k, entry in entries if unsent_to(entry)), u.next), "m1"
+    assert machine.unsettled or not entries or unacked_by(entries[0][1]), "the first entry is acknowledged"
+    unsent = next((k for k, entry in entries if unsent_to(entry)), u.next)
+    assert machine.m1 == unsent or (machine.left and machine.m1 <= unsent), "m1"
     if hasattr(machine, "p2"):
         others = (k for k, key in permits if key[0] != permits[0][1][0])
         assert machine.p2 == next(others, p.next), "p2"
         blocked = next((k for k, entry in entries if entry.dep > machine.p2), u.next)
         assert machine.m2 <= blocked, "m2"
-        assert machine.u2 == _u2(entries, u.next), "u2"
+        u2 = _u2(entries, u.next)
+        assert machine.u2 == u2 or (machine.unsettled and machine.u2 <= u2), "u2"
     _channels(machine, entries, permits)
 
 
@@ -51,7 +58,8 @@ def _channels(machine: Any, entries: list[tuple[int, Any]], permits: list[tuple[
         waiting = [k for k, e in entries if peer in unacked_by(e) and peer not in unsent_to(e)]
         assert list(channel.unacked) == waiting, "unacked"
         assert list(channel.missing) == [key[1] for _, key in permits if key[0] == peer], "missing"
-        assert all(number > channel.permitted for number in channel.missing), "a missing permit came"
+        if peer not in machine.behind:
+            assert all(number > channel.permitted for number in channel.missing), "a missing permit came"
         if machine.retransmit:
             _flight(channel.flight, waiting)
         assert channel.given <= channel.last, "a permit for what was never said"

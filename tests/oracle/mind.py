@@ -70,6 +70,8 @@ class Mind:
         self.permit_given: dict[Peer, int] = {}
         self.asked: tuple[Peer, int] = (None, 0)
         self.gone: set[Peer] = set()
+        self.unfinished = False
+        """True: it has left something over for a later step, and is neither late nor needless until then."""
 
     def said(self, number: int, audience: Sequence[Peer]) -> None:
         """The audience without the process itself."""
@@ -118,7 +120,7 @@ class Mind:
 
     def settled(self) -> int:
         """The step is over; how many messages wait."""
-        if self.timely:
+        if self.timely and not self.unfinished:
             for number, j in self.unsent:
                 if self._may_send(j, number):
                     raise Broken(f"late: {self.me} could know that it may send {number} to {j}")
@@ -134,7 +136,7 @@ class Mind:
         del self.unsent[number, j]
         if not flagged:
             self._given(j, number)
-        elif self.timely and self._may_permit(j, number):
+        elif self.timely and not self.unfinished and self._may_permit(j, number):
             raise Broken(f"needless: {self.me} flags {number} to {j}")
         else:
             self.owed[number, j] = None

@@ -74,7 +74,8 @@ class PermitAsPrinted(HybridSps):
             if p.first < p.next:
                 self.m2 = start
                 self._advance_p2()
-                self._advance_m2()
+                self.m2 = self._send_interval(start, self.p2, now, out)
+                return
             self._send_interval(start, self.p2, now, out)
 
 

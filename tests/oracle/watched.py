@@ -11,9 +11,9 @@ from typing import Any
 
 from aforesaid.protocols.catalog import CATALOG, Algorithm, Setup
 from aforesaid.protocols.delivery.hybrid_frames import Notice
-from oracle.inside import look
+from oracle.inside import look, unfinished
 from oracle.mind import Mind
-from oracle.world import TELLING, translated
+from oracle.world import World
 from support.harness import Passing
 
 
@@ -36,10 +36,10 @@ class Watched:
 
     def receive(self, source: str, message: Any, now: int, out: Any) -> None:
         if source not in self.mind.gone:
-            for peer in message.gone if isinstance(message, TELLING) else ():
+            for peer in getattr(message, "gone", ()):
                 self.mind.evicted(peer)
             if not isinstance(message, Notice):
-                self.mind.received(source, translated(message))
+                self.mind.received(source, World.translated(message))
         with self._overheard(out) as heard:
             self.machine.receive(source, message, now, heard)
         self._over()
@@ -69,7 +69,8 @@ class Watched:
         as_it_does = self.machine._network_send
 
         def network_send(peer: str, frame: Any, *rest: Any) -> None:
-            self.mind.sent(peer, translated(frame))
+            self.mind.unfinished |= unfinished(self.machine)
+            self.mind.sent(peer, World.translated(frame))
             as_it_does(peer, frame, *rest)
 
         self.machine._network_send = network_send
@@ -79,6 +80,7 @@ class Watched:
             del self.machine._network_send
 
     def _over(self) -> None:
+        self.mind.unfinished = unfinished(self.machine)
         self.mind.settled()
         look(self.machine)
 
@@ -93,7 +95,7 @@ class Overheard(Passing):
     def send(self, targets: Sequence[str], message: Any) -> None:
         if not isinstance(message, Notice):
             for target in targets:
-                self.mind.sent(target, translated(message))
+                self.mind.sent(target, World.translated(message))
         self.out.send(targets, message)
 
     def deliver(self, message_id: Any, payload: Any) -> None:

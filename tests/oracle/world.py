@@ -14,13 +14,10 @@ from typing import Any
 from aforesaid.core import MessageId
 from aforesaid.protocols.delivery import hybrid_frames
 from oracle import judge, mind
-from oracle.inside import look
+from oracle.inside import look, unfinished
 from support.harness import Recorder
 
 Build = Callable[..., Any]
-
-TELLING = (hybrid_frames.News, hybrid_frames.Notice, hybrid_frames.PermitNews)
-"""The frames that tell of an eviction."""
 
 STEPS_MAX = 10_000
 """How long a healed world may take to come to rest: a dozen times what any takes."""
@@ -41,9 +38,13 @@ class Plan:
     crash: str = ""
     """One process crashes half-way; the others evict it `together`, or each when it hears of it, `apart`.
     `wrongly`: it has not crashed, and the others evict it all the same, each when it hears of it. `alone`:
-    one of them does, and the others hear of it by what it says only."""
+    one of them does, and the others hear of it by what it says only. `several`: all but one, at most, are
+    evicted, some crashed and some not, each by one, by some, or by nobody before the end; those who have not
+    crashed go on talking, and evicting each other."""
     odd: float = 0.05
     """How often a message is for oneself or, where it can be, for nobody."""
+    batch: int = 256
+    """How many messages a step takes; fewer than there are: steps leave something over."""
 
     @property
     def reliable(self) -> bool:
@@ -63,8 +64,9 @@ class Ear(Recorder):
             j = world.rank[target]
             assert j != i, "a process sends to itself"
             if not isinstance(message, hybrid_frames.Notice):
-                world.judge.sent(i, j, translated(message))
-            if j == world.crashed:
+                world._note_unfinished(i)
+                world.judge.sent(i, j, world.translated(message))
+            if j in world.crashed:
                 continue
             if not world.healed and world.chance.random() < world.plan.loss:
                 continue
@@ -83,6 +85,9 @@ class Ear(Recorder):
 class World:
     """The processes, what is on its way, and the judge."""
 
+    look = staticmethod(look)
+    rounds: tuple[type, ...] = (hybrid_frames.Msg, hybrid_frames.Ack, hybrid_frames.Permit)
+
     def __init__(
         self, build: Build, plan: Plan, optimal: bool, timely: bool = True, peek: bool = True
     ) -> None:
@@ -90,14 +95,18 @@ class World:
         self.chance = random.Random(plan.seed)
         self.names = [f"p{i}" for i in range(plan.processes)]
         self.rank = {name: i for i, name in enumerate(self.names)}
-        self.machines = [build(name, retransmit=not plan.reliable, in_flight=4) for name in self.names]
-        for i, machine in enumerate([] if plan.reliable else self.machines):
-            machine._network_send = partial(self.network_send, i, machine._network_send)
+        self.machines = [
+            build(name, retransmit=not plan.reliable, in_flight=4, batch=plan.batch) for name in self.names
+        ]
+        for i, machine in enumerate(self.machines):
+            if plan.crash:
+                machine.peer_down = partial(self.peer_down, i, machine.peer_down)
+            if not plan.reliable:
+                machine._network_send = partial(self.network_send, i, machine._network_send)
         self.judge = judge.Judge(plan.processes, optimal, timely, self.machines[0].overtaking)
-        self.victim = self.crashed = -1
-        """Who is evicted; who has crashed. There is one of each, or none."""
-        self.unaware: list[int] = []
-        """Who has not evicted the victim yet."""
+        self.victims: dict[int, int] = {}
+        """Who is evicted, and how many may be told of it before the end."""
+        self.crashed: set[int] = set()
         self.peek = peek
         self.flying: list[tuple[int, int, Any]] = []
         self.sinks = [Ear(self, i) for i in range(plan.processes)]
@@ -122,8 +131,15 @@ class World:
     def network_send(self, i: int, as_it_does: Any, peer: str, frame: Any, *rest: Any) -> None:
         """What has to wait until it may leave might as well be on a slow network: it counts as sent."""
         j = self.rank[peer]
-        self.judge.sent(i, j, translated(frame))
+        self._note_unfinished(i)
+        self.judge.sent(i, j, self.translated(frame))
         as_it_does(peer, frame, *rest)
+
+    def peer_down(self, i: int, as_it_does: Any, peer: str, *rest: Any) -> None:
+        """Told by the director, or by a frame that may tell of several: one eviction after the other."""
+        if peer != self.names[i]:
+            self.judge.evicted(i, self.rank[peer])
+        as_it_does(peer, *rest)
 
     def arrive(self, place: int) -> None:
         """Take one frame from the network, the oldest of its channel if the network is FIFO."""
@@ -135,13 +151,10 @@ class World:
         self.hand(i, j, message)
 
     def hand(self, i: int, j: int, message: Any) -> None:
-        if j == self.crashed:
+        if j in self.crashed:
             return
-        if j in self.unaware and isinstance(message, TELLING) and i != self.victim:
-            self.unaware.remove(j)
-            self.judge.evicted(j, self.victim)
         if not isinstance(message, hybrid_frames.Notice):
-            self.judge.received(j, i, translated(message))
+            self.judge.received(j, i, self.translated(message))
         self.machines[j].receive(self.names[i], message, self.now, self.sinks[j])
         self._over(j)
 
@@ -151,33 +164,50 @@ class World:
         self.machines[i].expire(timer, self.now, self.sinks[i])
         self._over(i)
 
-    def fail(self, i: int) -> None:
+    def fail(self) -> None:
         """What a crashed process sent last may be lost with it, or be late."""
-        self.victim = i
-        if self.plan.crash not in ("wrongly", "alone"):
-            self.crashed = i
+        n, crash, chance = self.plan.processes, self.plan.crash, self.chance
+        for i in self.fated():
+            told = chance.choice((0, 1, n)) if crash == "several" else 1 if crash == "alone" else n
+            self.victims[i] = told
+            if crash in ("wrongly", "alone") or (crash == "several" and chance.random() < 0.6):
+                continue
+            self.crashed.add(i)
             self.timers[i].clear()
-            self.flying = [f for f in self.flying if f[0] != i or self.chance.random() < 0.6]
-        self.unaware = [j for j in range(self.plan.processes) if j != i]
-        if self.plan.crash == "together":
-            while self.unaware:
-                self.evict()
+            self.flying = [f for f in self.flying if f[0] != i or chance.random() < 0.6]
+            while crash == "together" and self.unaware(i):
+                self.evict(i)
 
-    def evict(self) -> None:
+    def fated(self) -> list[int]:
+        """Who will be evicted."""
+        n, chance = self.plan.processes, self.chance
+        return chance.sample(range(n), chance.randint(1, n - 1) if self.plan.crash == "several" else 1)
+
+    def unaware(self, victim: int) -> list[int]:
+        """Who is alive, and has not evicted the victim."""
+        others = (i for i in range(self.plan.processes) if i != victim and i not in self.crashed)
+        return [i for i in others if victim not in self.judge.minds[i].gone]
+
+    def evict(self, victim: int) -> None:
         """One more process is told that the victim is gone."""
-        i = self.unaware.pop(self.chance.randrange(len(self.unaware)))
-        self.judge.evicted(i, self.victim)
-        self.machines[i].peer_down(self.names[self.victim], self.now, self.sinks[i])
+        self.tell(self.chance.choice(self.unaware(victim)), victim)
+
+    def tell(self, i: int, victim: int) -> None:
+        self.victims[victim] -= 1
+        self.machines[i].peer_down(self.names[victim], self.now, self.sinks[i])
         self._over(i)
 
-    def _is_next(self) -> bool:
-        """Whether one more may be told."""
-        return self.plan.crash != "alone" or len(self.unaware) == self.plan.processes - 1
+    def _note_unfinished(self, i: int) -> None:
+        """A step that leaves something over may flag, or owe, what it would not otherwise."""
+        if self.peek:
+            self.judge.minds[i].unfinished |= unfinished(self.machines[i])
 
     def _over(self, i: int) -> None:
+        if self.peek:
+            self.judge.minds[i].unfinished = unfinished(self.machines[i])
         self.judge.settled(i)
         if self.peek:
-            look(self.machines[i])
+            self.look(self.machines[i])
 
     # ----------------------------------------------------------------------------------------------- runs
 
@@ -185,10 +215,11 @@ class World:
         left = self.plan.messages
         half = left // 2 if self.plan.crash else -1
         while left > 0:
-            if left <= half and self.victim < 0:
-                self.fail(self.chance.randrange(self.plan.processes))
-            if self.unaware and self._is_next() and self.chance.random() < 0.5:
-                self.evict()
+            if left <= half and not self.victims:
+                self.fail()
+            for victim, told in list(self.victims.items()):
+                if told > 0 and self.unaware(victim) and self.chance.random() < 0.5:
+                    self.evict(victim)
             if self.plan.rounds:
                 burst = min(left, self.chance.randint(1, 2 * self.plan.processes))
                 for _ in range(burst):
@@ -210,15 +241,20 @@ class World:
         First one process must know of an eviction, and whoever knows must get rid of all it has; then all.
         """
         self.healed = True
-        if self.victim >= 0:
-            # If it is alive, it calls to the others for ever, in vain.
-            self.crashed = self.victim
-            self.timers[self.victim].clear()
-            if len(self.unaware) == self.plan.processes - 1:
-                self.evict()
+        # Who is evicted and alive calls to the others for ever, in vain.
+        self.crashed.update(self.victims)
+        for victim in self.victims:
+            self.timers[victim].clear()
+        if self.victims:
+            if not self._aware():
+                one = self.chance.choice([i for i in range(self.plan.processes) if i not in self.crashed])
+                for victim in self.victims:
+                    if one in self.unaware(victim):
+                        self.tell(one, victim)
             self._until(lambda: not any(map(self._held, self._aware())), "who knows of the eviction")
-        while self.unaware:
-            self.evict()
+        for victim in self.victims:
+            while self.unaware(victim):
+                self.evict(victim)
         self._until(lambda: not self.flying and not any(self.timers), "the world")
         self.judge.finished()
         for i in self._aware():
@@ -241,14 +277,15 @@ class World:
 
     def _aware(self) -> list[int]:
         """Who is alive and knows who is not."""
-        return [i for i in range(self.plan.processes) if i != self.crashed and i not in self.unaware]
+        unaware = {i for victim in self.victims for i in self.unaware(victim)}
+        return [i for i in range(self.plan.processes) if i not in self.crashed and i not in unaware]
 
     def _held(self, i: int) -> dict[str, int]:
         return {kind: count for kind, count in self.machines[i].gauges().items() if count}
 
     def _say_something(self) -> None:
         n, chance = self.plan.processes, self.chance
-        i = chance.choice([i for i in range(n) if i != self.crashed])
+        i = chance.choice([i for i in range(n) if i not in self.crashed])
         if chance.random() < self.plan.odd:
             self.say(i, () if self.plan.multicast and chance.random() < 0.5 else (i,))
             return
@@ -266,7 +303,7 @@ class World:
             self.expire(self.chance.choice(armed))
 
     def _round(self) -> None:
-        for kind in (hybrid_frames.Msg, hybrid_frames.Ack, hybrid_frames.Permit):
+        for kind in self.rounds:
             stop = self.chance.random() < 0.15
             for _ in range(len(self.flying)):
                 places = [k for k, (_, _, message) in enumerate(self.flying) if type(message) is kind]
@@ -274,18 +311,18 @@ class World:
                     break
                 self.arrive(self.chance.choice(places))
 
-
-def translated(message: Any) -> mind.Frame:
-    """A protocol's frame in the judge's words."""
-    if isinstance(message, hybrid_frames.News):
-        message = message.message
-    if isinstance(message, hybrid_frames.Msg):
-        return mind.Message(message.number, message.flagged)
-    if isinstance(message, hybrid_frames.Ack):
-        return mind.Ack(message.number, message.wanted)
-    if isinstance(message, hybrid_frames.Early):
-        return mind.Ack(message.number, 0)
-    return mind.Permit(message.number)
+    @staticmethod
+    def translated(message: Any) -> mind.Frame:
+        """A protocol's frame in the judge's words."""
+        if isinstance(message, hybrid_frames.News):
+            message = message.message
+        if isinstance(message, hybrid_frames.Msg):
+            return mind.Message(message.number, message.flagged)
+        if isinstance(message, hybrid_frames.Ack):
+            return mind.Ack(message.number, message.wanted)
+        if isinstance(message, hybrid_frames.Early):
+            return mind.Ack(message.number, 0)
+        return mind.Permit(message.number)
 
 
 def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:
@@ -302,4 +339,5 @@ def random_plan(seed: int, multicast: bool, crash: str = "") -> Plan:
         repeat=chance.choice((0.0, 0.0, 0.2)),
         rounds=chance.random() < 0.5,
         crash=crash,
+        batch=chance.choice((256, 256, 1, 2)),
     )

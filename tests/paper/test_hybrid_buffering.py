@@ -132,7 +132,7 @@ class Counting(SlidingArray[Any]):
 
 def looks_with_a_silent_peer(kind: Build, unacked: int) -> int:
     """N unacknowledged messages to a silent peer; then 10 times a flagged message comes, and its permit."""
-    stage = Stage(kind, 4)
+    stage = Stage(kind, 4, batch=2_000)
     machine = stage.machines[0]
     machine.u = Counting()
     for _ in range(unacked):
@@ -291,7 +291,7 @@ def test_r12_an_unflagged_message_permits_all_before_it() -> None:
 
 def test_r13_memory_is_as_the_window_not_as_the_entries() -> None:
     """One old unacknowledged message, and 5,000 acknowledged after it."""
-    stage = Stage(HybridSps, 3)
+    stage = Stage(HybridSps, 3, batch=6_000)
     stage.say(0, 1)
     for number in range(2, 5_002):
         stage.say(0, 2)

@@ -66,6 +66,11 @@ class World:
             act(*arguments)
         return self
 
+    def refill(self, me: Process) -> None:
+        """A step may have made room in the window."""
+        if self.full and me[0] == "s":
+            self.speak(me)
+
     def speak(self, me: Process) -> None:
         """Say what the window lets me."""
         try:
@@ -100,8 +105,7 @@ class World:
 
     def arrive(self, source: Process, target: Process, frame: Any) -> None:
         self.machines[target].receive(source, frame, self.now, self.sinks[target])
-        if self.full and target[0] == "s":
-            self.speak(target)
+        self.refill(target)
 
     def deliver(self, me: Process, message_id: MessageId) -> None:
         self.heard[me] += 1
@@ -115,6 +119,7 @@ class World:
         elif deadline is not None:
             del timers[timer]
             self.machines[me].expire(timer, self.now, self.sinks[me])
+            self.refill(me)
 
 
 class Sink(Recorder):

@@ -4,6 +4,7 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.waiting import Stamped
+from aforesaid.protocols.delivery import hybrid_adaptive_frames as adaptive
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
 from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
@@ -15,6 +16,9 @@ from aforesaid.wire import Codec, shapes_of
 GROUP = ("alice", "bob", "carol")
 
 _MSG = hybrid.Msg(0, 7, 5, True, b"good morning")
+_TOLD = adaptive.Told(
+    (), 0, 7, 5, (adaptive.Wait("bob", 3),), (adaptive.Name("bob", "carol", 2),), True, b"good morning"
+)
 _RELAY = Relay(MessageId("bob", 2, 300), Stamped((0, 70_000, 3), b"\x00\xff"))
 _LID = overlay.Lid("alice", "bob", 1, 4)
 _CONTROL = overlay.Control(_LID, overlay.ALPHA, overlay.Lid("alice", "dörte", 1, 5), ("bob",), ("dörte",))
@@ -31,6 +35,18 @@ MESSAGES: dict[str, list[Any]] = {
         hybrid.Notice(("bob", "carol")),
         hybrid.PermitNews(("carol",), 7),
         hybrid.Early(7, 9),
+    ],
+    "hybrid_adaptive_multicast": [
+        _TOLD,
+        adaptive.Told(("carol",), 2**40, 2**32, 0, (), (), False, b""),
+        hybrid.Ack(7, 0),
+        hybrid.Ack(70_000, 128),
+        adaptive.Holds((), 7, 0),
+        adaptive.Holds(("carol",), 7, 9),
+        hybrid.Early(7, 9),
+        hybrid.Notice(("bob", "carol")),
+        adaptive.Flush(("carol",), 1),
+        adaptive.Flushed((), 1),
     ],
     "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
     "prc_spray": [

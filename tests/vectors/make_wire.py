@@ -39,6 +39,16 @@ BAD_FRAMES: dict[str, list[tuple[str, Any]]] = {
         ("news of a process outside the group", (1, [["mallory"], [0, 1, 0, True, b""]])),
         ("notice of a process outside the group", (4, [["mallory"]])),
     ],
+    "hybrid_adaptive_multicast": [
+        ("an unknown tag", (7, [[], 1])),
+        ("more is named than may be", (0, [[], 0, 1, 0, [], [["bob", "carol", 1]] * 65, False, b""])),
+        ("a wait for a process outside the group", (0, [[], 0, 1, 0, [["mallory", 1]], [], False, b""])),
+        ("a constraint on one outside the group", (0, [[], 0, 1, 0, [], [["mallory", "bob", 1]], True, b""])),
+        ("a constraint on message 0", (0, [[], 0, 1, 0, [], [["bob", "carol", 0]], True, b""])),
+        ("a constraint that is cut off", (0, [[], 0, 1, 0, [], [["bob", "carol"]], True, b""])),
+        ("a round without a number", (5, [[], 0])),
+        ("a process is gone that is outside the group", (2, [["mallory"], 1, 1])),
+    ],
     "waiting": [
         ("a vector of two in a group of three", (0, [1, [["bob", 0, 1], [[0, 0], b""]]])),
         ("a negative entry", (0, [1, [["bob", 0, 1], [[0, -1, 0], b""]]])),

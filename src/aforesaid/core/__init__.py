@@ -11,7 +11,7 @@ from aforesaid.core.capabilities import (
 )
 from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
 from aforesaid.core.fields import Count, Members, Number, Payload, Process, Vector
-from aforesaid.core.frames import Message, declaration_of, frame, link_of
+from aforesaid.core.frames import Message, declaration_of, frame, link_of, new
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
     MICROSECOND,
@@ -77,6 +77,7 @@ __all__ = [
     "freeze",
     "link_of",
     "message_label",
+    "new",
     "process_label",
     "saying",
     "worded",

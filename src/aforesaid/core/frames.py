@@ -23,6 +23,10 @@ Kind = TypeVar("Kind", bound=type)
 
 NOWHERE = -1
 
+new = tuple.__new__
+"""`new(Kind, fields)`: a named tuple where one is made for every message; its own class takes
+twice as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Declaration:

@@ -54,6 +54,9 @@ _SENTENCES = {
     "evicted": "{holder} has evicted {peer}: nothing of it is delivered any more.",
     "not arrived": "{message} has not arrived; the last of {peer} delivered here is {number}.",
     "missing on channel": "{message} arrived, but {cause}, said to {holder} before it, has not.",
+    "held": "{message} is held at {holder} for {cause}, which {peer} named.",
+    "unnamable": "{message} is not sent to {peer}: it would have to name {number} messages that {peer} must "
+    "deliver first, more than it may.",
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
     "untold": "why {message} waits, if it does, its algorithm cannot tell.",
     "outside": "{peer} has not been let into the group yet; what it says waits here.",

@@ -6,6 +6,7 @@ from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.broadcast import newtop, no_waiting, pak, tree, unordered, waiting
 from aforesaid.protocols.delivery import (
     cykas,
+    hybrid_adaptive_entries,
     hybrid_basic,
     hybrid_in_order,
     hybrid_multicast,
@@ -34,6 +35,7 @@ _ENTRIES = (
     hybrid_multicast.ENTRY,
     hybrid_multicast_sps.ENTRY,
     *hybrid_in_order.ENTRIES,
+    *hybrid_adaptive_entries.ENTRIES,
     rst.ENTRY,
     ks.ENTRY,
     mf.ENTRY,

@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.core import Effects, Nanoseconds, Process, new
 
 ABSENT: Nanoseconds = -2
 LOST: Nanoseconds = -1
@@ -40,6 +40,10 @@ LATELY = 1024
 
 NONE: deque[int] = deque(maxlen=0)
 """An empty queue that nothing enters: a new one would cost more than all else that is kept of a peer."""
+
+
+NOTHING: dict[int, Nanoseconds] = {}
+"""An empty table that nothing enters, for the same reason."""
 
 
 def appended(queue: deque[int], number: int) -> deque[int]:
@@ -67,38 +71,48 @@ class Pace(NamedTuple):
 class RoundTrip:
     """How long answers take (RFC 6298)."""
 
-    __slots__ = ("deviation", "overdue_after", "since", "smoothed", "timed")
+    __slots__ = ("deviation", "since", "smoothed", "timed")
 
     def __init__(self, first: Nanoseconds) -> None:
         self.smoothed: Nanoseconds = LOST
         """LOST: nothing is known yet."""
-        self.deviation: Nanoseconds = 0
-        self.overdue_after = first
-        """How long an answer takes at most, by all that is known."""
+        self.deviation = first
+        """As long as nothing is known: how long to wait at first."""
         self.timed = 0
         """The message that is being timed; 0: none."""
         self.since: Nanoseconds = 0
 
+    @property
+    def overdue_after(self) -> Nanoseconds:
+        """How long an answer takes at most, by all that is known."""
+        smoothed = self.smoothed
+        if smoothed == LOST:
+            return self.deviation
+        # What comes in the very moment is not late, even if all others took exactly as long.
+        return smoothed + max(4 * self.deviation, smoothed >> 5) + 1
+
     def ended(self, now: Nanoseconds) -> None:
         """The message that is timed was answered."""
-        self.timed = 0
         took = now - self.since
+        self.timed = self.since = 0
         if self.smoothed == LOST:
             self.smoothed, self.deviation = took, took >> 1
         else:
             self.deviation += (abs(took - self.smoothed) - self.deviation) >> 2
             self.smoothed += (took - self.smoothed) >> 3
-        # What comes in the very moment is not late, even if all others took exactly as long.
-        self.overdue_after = self.smoothed + max(4 * self.deviation, self.smoothed >> 5) + 1
 
     def spoil(self) -> None:
         """It was sent again (Karn): nobody will know which was answered. The first time, too long is told."""
         if self.smoothed != LOST:
-            self.timed = 0
+            self.timed = self.since = 0
 
 
-class Flight:
-    """What one peer was sent and is not known to have; and what waits to be sent to it."""
+class Flight(RoundTrip):
+    """What one peer was sent and is not known to have; and what waits to be sent to it.
+
+    Written for fair weather, when what left first comes first: then a message passes `enter` and `came`, and
+    nothing else is called. At rest it holds no container and no time, only what was learnt.
+    """
 
     __slots__ = (
         "backoff",
@@ -107,27 +121,26 @@ class Flight:
         "lost",
         "order",
         "pace",
+        "peer",
         "queue",
         "rings",
         "sent",
         "share",
         "strayed",
-        "timer",
-        "trip",
     )
 
     def __init__(self, peer: Process, pace: Pace) -> None:
-        self.timer = Resend(peer)
+        super().__init__(pace.resend_after)
+        self.peer = peer
+        self.pace = pace
         self.rings: Nanoseconds = 0
         """When the timer is set to ring; 0: it is not."""
-        self.pace = pace
-        self.trip = RoundTrip(pace.resend_after)
         self.bound: float = pace.in_flight
         self.share = 0.0
         """Of all that was sent lately, how much was lost."""
         self.backoff = 1
         """How many times as long as at first the next silence may last."""
-        self.sent: dict[int, Nanoseconds] = {}
+        self.sent = NOTHING
         """When it was sent last, by number; LOST, if it is to be sent again."""
         self.strayed = 0
         """How many of these are lost."""
@@ -146,45 +159,53 @@ class Flight:
 
     def enter(self, number: int, now: Nanoseconds, out: Effects) -> bool:
         """One more to be sent, of the highest number yet: whether that may be at once."""
-        sent, trip = self.sent, self.trip
+        sent = self.sent
         if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
             self.queue = appended(self.queue, number)
             return False
-        sent[number] = now
-        self.order = appended(self.order, number)
-        if not trip.timed:
-            trip.timed, trip.since = number, now
+        if self.order:
+            sent[number] = now
+            self.order.append(number)
+        else:
+            self.sent, self.order = {**sent, number: now}, deque((number,))
+        if not self.timed:
+            self.timed, self.since = number, now
         if not self.rings:
-            self.watch(out)
+            # Nothing else is on its way: what `watch` would find.
+            wait, overdue_after = self.pace.resend_after, self.overdue_after
+            self.rings = now + (overdue_after if overdue_after > wait else wait)
+            out.arm(new(Resend, (self.peer,)), self.rings)
         return True
 
     def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:
         """These have come; whether others may leave now, which are known for lost by that, or had to wait."""
-        sent, trip, count = self.sent, self.trip, 0
-        busy = 2 * (len(sent) - self.strayed) >= self.bound
+        sent, order = self.sent, self.order
+        flying = len(sent) - self.strayed
         for number in numbers:
             when = sent.pop(number, ABSENT)
-            if number == trip.timed:
-                trip.ended(now)
+            if number == self.timed:
+                self.ended(now)
             if when < 0:
                 self.strayed -= when == LOST
                 continue
-            count += 1
+            if order[0] == number:
+                order.popleft()
             # If that was too soon, it answers an earlier sending.
-            if when > self.latest and now - when >= trip.smoothed >> 1:
+            if when > self.latest and now - when >= self.smoothed >> 1:
                 self.latest = when
-        if self.share:
-            self.share -= self.share * min(1.0, count / LATELY)
-        if busy:
-            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
-        if self.backoff > 1:
-            self.backoff, self.rings = 1, FAR
+        if 2 * flying >= self.bound or self.share or self.backoff > 1:
+            self._grow(flying, flying - self.flying)
         if not sent:
-            self.order = self.lost = NONE
+            self.sent, self.order, self.lost, self.latest = NOTHING, NONE, NONE, LOST
+            if not self.queue:
+                self.rings = 0
+                out.disarm(new(Resend, (self.peer,)))
+                return False
+        elif sent.get(order[0] if order else 0, LOST) > self.latest and self.rings < FAR:
+            # Fair weather: nothing older is on its way, and the timer rings too soon, if at all.
+            return bool(self.lost or self.queue)
         elif self._head() <= self.latest:
             self._lose(now)
-        elif self.rings < FAR and not self.lost and not self.queue:
-            return False  # The timer rings too soon, if at all.
         if self.lost or self.queue:
             return True
         self.watch(out)
@@ -213,9 +234,12 @@ class Flight:
                 return 0
             number = self.queue.popleft()
             self.queue = self.queue or NONE
-            if not self.trip.timed:
-                self.trip.timed, self.trip.since = number, now
-        sent[number] = now
+            if not self.timed:
+                self.timed, self.since = number, now
+        if sent:
+            sent[number] = now
+        else:
+            self.sent = {number: now}
         self.order = appended(self.order, number)
         return number
 
@@ -224,10 +248,24 @@ class Flight:
         deadline = self._deadline()
         if deadline >= FAR:
             self.rings = 0
-            out.disarm(self.timer)
+            out.disarm(new(Resend, (self.peer,)))
         elif not self.rings or deadline < self.rings:
             self.rings = deadline
-            out.arm(self.timer, deadline)
+            out.arm(new(Resend, (self.peer,)), deadline)
+
+    def ring(self, now: Nanoseconds, out: Effects) -> None:
+        """More may leave than its owner can send in one step: the timer rings now, which is too soon."""
+        self.rings = now
+        out.arm(new(Resend, (self.peer,)), now)
+
+    def _grow(self, flying: int, count: int) -> None:
+        """So many of those that flew have come: the bound grows, if it was made use of."""
+        if self.share:
+            self.share -= self.share * min(1.0, count / LATELY)
+        if 2 * flying >= self.bound:
+            self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
+        if self.backoff > 1:
+            self.backoff, self.rings = 1, FAR
 
     def _head(self) -> Nanoseconds:
         """When the oldest on its way left; FAR, if there is none."""
@@ -240,7 +278,7 @@ class Flight:
         return FAR
 
     def _deadline(self) -> Nanoseconds:
-        when, wait = self._head(), self.trip.overdue_after
+        when, wait = self._head(), self.overdue_after
         if when > self.latest:
             wait = max(wait, self.pace.resend_after) * self.backoff
         return when + wait
@@ -248,7 +286,7 @@ class Flight:
     def _lose(self, now: Nanoseconds) -> bool:
         """Take for lost what left no later than something that came, and is overdue; whether anything was."""
         order, sent, before = self.order, self.sent, self.strayed
-        end = min(self.latest, now - self.trip.overdue_after)
+        end = min(self.latest, now - self.overdue_after)
         while order:
             number = order[0]
             when = sent.get(number, LOST)
@@ -261,13 +299,13 @@ class Flight:
                 self.strayed += 1
                 self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
                 self.share += (1 - self.share) / LATELY
-                if number == self.trip.timed:
-                    self.trip.spoil()
+                if number == self.timed:
+                    self.spoil()
         return self.strayed > before
 
     def _silent(self) -> None:
         """All is to be sent again, one message first."""
-        self.trip.spoil()
+        self.spoil()
         self.sent = dict.fromkeys(sorted(self.sent), LOST)
         self.lost = deque(self.sent)
         self.strayed = len(self.sent)

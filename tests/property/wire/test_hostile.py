@@ -51,9 +51,13 @@ class Mangler:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
 
-    def body(self) -> bytes:
-        """A good body, whole or a fragment."""
-        frames = FRAMES[self.chance.choice(list(FRAMES))]
+    def body(self, which: int | None = None) -> bytes:
+        """A good body, whole or a fragment; every other time in that format, if one is named."""
+        names = list(FRAMES)
+        name = self.chance.choice(names)
+        if which is not None and self.chance.random() < 0.5:
+            name = names[which]
+        frames = FRAMES[name]
         some = self.chance.choices(frames, k=self.chance.randrange(1, 5))
         return self.chance.choice(pack(some, self.chance.choice((60, 1300))))
 
@@ -188,12 +192,13 @@ class Doors:
         let_in = 0
         for _ in range(packets):
             self.turn += 1
-            let_in += ways[self.turn % len(ways)](self.turn % len(KNOWN))
+            # Each way at each door: their numbers may have a divisor in common.
+            let_in += ways[self.turn % len(ways)](self.turn // len(ways) % len(KNOWN))
         return let_in
 
     def damaged_seal(self, which: int) -> bool:
         door = self.sealed[which]
-        body = self.mangler.body() if self.mangler.chance.random() < 0.5 else b""
+        body = self.mangler.body(which) if self.mangler.chance.random() < 0.5 else b""
         greets = self.mangler.chance.random() < 0.3
         data = door.alice.greet() if greets else door.alice.seal(body, door.session)
         mangled = self.mangler.mangled(data)
@@ -203,14 +208,14 @@ class Doors:
 
     def sealed_rubbish(self, which: int) -> bool:
         door = self.sealed[which]
-        return door.lets_in(door.alice.seal(self.mangler.mangled(self.mangler.body()), door.session))
+        return door.lets_in(door.alice.seal(self.mangler.mangled(self.mangler.body(which)), door.session))
 
     def clear_rubbish(self, which: int) -> bool:
         door = self.clear[which]
-        return door.lets_in(self.mangler.mangled(door.alice.seal(self.mangler.body(), door.session)))
+        return door.lets_in(self.mangler.mangled(door.alice.seal(self.mangler.body(which), door.session)))
 
     def body_on_a_stream(self, which: int) -> bool:
-        body = self.mangler.mangled(self.mangler.body())
+        body = self.mangler.mangled(self.mangler.body(which))
         return self.streams[which].body("alice", body, self.turn) is not None
 
 
@@ -253,6 +258,7 @@ def on_perfect_links(setup: Setup) -> Speaker:
     ("algorithm", "build"),
     [
         ("hybrid_multicast", CATALOG["hybrid_multicast"].build),
+        ("hybrid_adaptive_multicast", CATALOG["hybrid_adaptive_multicast"].build),
         ("waiting", on_perfect_links),
         ("prc_spray", CATALOG["prc_spray"].build),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.protocols.repair import Flight, Pace, Resend, RoundTrip
+from aforesaid.protocols.repair import LOST, NONE, NOTHING, Flight, Pace, Resend, RoundTrip
 from support.path import Path, World
 from support.recorder import Recorder
 
@@ -51,17 +51,29 @@ def test_the_round_trip_is_that_of_rfc_6298() -> None:
         assert trip.overdue_after == pytest.approx(expected + 4 * deviation, abs=25)
 
 
+def test_at_rest_only_what_was_learnt_is_kept() -> None:
+    flight, now = measured()
+    assert flight.sent is NOTHING
+    assert flight.order is flight.lost is flight.queue is NONE
+    assert (flight.timed, flight.since, flight.rings, flight.latest) == (0, 0, 0, LOST)
+    assert flight.smoothed == TRIP
+    flight.enter(100, now + 3600 * SECOND, Recorder())
+    assert flight.smoothed == TRIP
+    assert not NOTHING
+    assert not NONE
+
+
 def test_what_was_sent_again_is_not_timed() -> None:
     flight, now = measured()
-    known = flight.trip.smoothed
+    known = flight.smoothed
     flight.enter(100, now, Recorder())
     flight.expired(now + SECOND)
     assert leaving(flight, now + SECOND) == [100]
     flight.came([100], now + SECOND + TRIP, Recorder())
-    assert flight.trip.smoothed == known
+    assert flight.smoothed == known
     flight.enter(101, now + 2 * SECOND, Recorder())
     flight.came([101], now + 2 * SECOND + TRIP, Recorder())
-    assert flight.trip.smoothed == known
+    assert flight.smoothed == known
 
 
 def test_before_anything_is_known_too_long_is_better_than_nothing() -> None:
@@ -72,7 +84,7 @@ def test_before_anything_is_known_too_long_is_better_than_nothing() -> None:
         flight.expired(now * MILLISECOND)
         assert leaving(flight, now * MILLISECOND) == [1]
     flight.came([1], 200 * MILLISECOND, Recorder())
-    assert flight.trip.smoothed == 200 * MILLISECOND
+    assert flight.smoothed == 200 * MILLISECOND
 
 
 def test_the_message_that_is_timed_may_come_before_it_is_sent_again() -> None:
@@ -84,8 +96,8 @@ def test_the_message_that_is_timed_may_come_before_it_is_sent_again() -> None:
     flight.came([1, 2], 60 * MILLISECOND, Recorder())
     flight.enter(3, SECOND, Recorder())
     flight.came([3], SECOND + TRIP, Recorder())
-    assert flight.trip.timed == 0
-    assert flight.trip.smoothed < 60 * MILLISECOND
+    assert flight.timed == 0
+    assert flight.smoothed < 60 * MILLISECOND
 
 
 def test_gaps_are_filled_at_once_however_many_there_are() -> None:

@@ -42,7 +42,7 @@ def test_every_frame_of_the_protocols_has_a_shape() -> None:
         return {kind for kind in kinds if kind.__module__ == module.__name__ and issubclass(kind, tuple)}
 
     assert {each.kind for each in shapes_of("prc_spray")} == frames_in(overlay) - {overlay.Lid}
-    timers = {hybrid_frames.Remind}
+    timers = {hybrid_frames.Remind, hybrid_frames.Continue}
     assert {each.kind for each in shapes_of("hybrid_sps", GROUP)} == frames_in(hybrid_frames) - timers
 
 

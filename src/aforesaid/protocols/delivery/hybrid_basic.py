@@ -14,9 +14,9 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 from collections.abc import Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
@@ -34,7 +34,7 @@ class HybridBasic(Unicast):
             self._pass_over(k)
             return
         peer = others[0]
-        channel = self._channel(peer)
+        channel = self.channels.get(peer) or self._channel(peer)
         u.add(Entry(peer, channel.last, self.p.next, payload))
         channel.last = k
         self._try_send(now, out)
@@ -52,26 +52,35 @@ class HybridBasic(Unicast):
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         """Network-send from the first unsent message on, up to one whose permits are not all there."""
         u, k, first = self.u, self.m1, self.p.first
-        while k < u.next:
+        if self.left:
+            return
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
             entry = u[k]
             if not entry.sent:
                 if entry.dep > first:
                     break
                 entry.sent = True
-                frame = new_msg((self.incarnation, k, entry.previous, u.first < k, entry.payload))
+                frame = new(Msg, (self.incarnation, k, entry.previous, u.first < k, entry.payload))
                 self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
             k += 1
         self.m1 = k
+        if k == end < u.next:
+            self._put_off(k, now, out)
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u = self.u
-        while u.first < u.next and u.peek.acked:
-            k = u.first
-            self._permit(u.remove().receiver, k, due)
-        if u.first < u.next:
-            entry = u.peek
-            if entry.sent:
-                self._permit(entry.receiver, u.first, due)
+        u, k = self.u, self.u.first
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
+            entry = u[k]
+            if not entry.acked:
+                if entry.sent:
+                    self._permit(entry.receiver, k, due)
+                return
+            u.remove()
+            self._permit(entry.receiver, k, due)
+            k += 1
+        self.unsettled = k < u.next
 
     def _permit(self, receiver: Process, k: int, due: dict[Process, int]) -> None:
         channel = self.channels.get(receiver)
@@ -83,9 +92,17 @@ class HybridBasic(Unicast):
         if self.p.remove(key) == was_first:
             self._try_send(now, out)
 
+    def _reached(self) -> int:
+        return self.m1
+
+    def _send_left(self, k: int, now: Nanoseconds, out: Effects) -> None:
+        self.m1 = max(k, self.u.first)
+        self._try_send(now, out)
+
     def _forget(self, peer: Process) -> None:
         super()._forget(peer)
         u = self.u
+        self.m1 = max(self.m1, u.first)
         while self.m1 < u.next and u[self.m1].sent:
             self.m1 += 1
 

@@ -36,6 +36,7 @@ class HybridOptions(Options, frozen=True):
         2**20
     )
     early_max: Annotated[Positive, Meta(description="how many messages that came too early may wait")] = 2**16
+    batch: Annotated[Positive, Meta(description="after how many messages a step makes room for others")] = 256
 
 
 def hybrid_entry(

@@ -29,7 +29,7 @@ between an old incarnation and a new one do not arrive, nor late News of the old
 from abc import ABC, abstractmethod
 from itertools import islice
 
-from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.core import Effects, Nanoseconds, Process, new
 from aforesaid.protocols.delivery.hybrid_frames import Channel, Msg, News, Notice, Permit, PermitNews
 
 
@@ -44,6 +44,10 @@ class Evicting(ABC):
     @abstractmethod
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Evict the peer."""
+
+    @abstractmethod
+    def _impatient(self, channel: Channel) -> bool:
+        """Whether the peer owes us something that may wait for one who is gone."""
 
     def peer_up(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         if peer in self.evicted:
@@ -73,10 +77,12 @@ class Evicting(ABC):
 
     def _give_notice(self, peer: Process, channel: Channel, out: Effects) -> None:
         """Tell who is gone to whom we wait for: it may wait for one of them."""
-        if channel.told < len(self.evicted) and channel.missing:
+        if channel.told < len(self.evicted) and self._impatient(channel):
             out.send((peer,), Notice(self._untold(channel.told)))
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer, number in due.items():
-            gone = self._untold(self.channels[peer].known)
-            out.send((peer,), PermitNews(gone, number) if gone else Permit(number))
+            if self.evicted and (gone := self._untold(self.channels[peer].known)):
+                out.send((peer,), PermitNews(gone, number))
+            else:
+                out.send((peer,), new(Permit, (number,)))

@@ -4,13 +4,15 @@ An explanation looks through the windows of one process; it is for people and co
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aforesaid.core import MessageId, Misuse, Process, Reason
 from aforesaid.protocols.delivery.hybrid_frames import Channel
 
 if TYPE_CHECKING:
-    from aforesaid.protocols.delivery.hybrid_process import HybridProcess
+    from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Kept
+
+E = TypeVar("E", bound="Kept")
 
 REASONS_MAX = 5
 """How many missing permits are named one by one."""
@@ -20,35 +22,51 @@ def explanation(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[R
     """What this process knows about a message, its own or another's."""
     if message_id.origin == process.me:
         return _of_own(process, message_id)
-    return (_of_other(process, message_id),)
+    return (of_other(process, message_id),)
 
 
 def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reason, ...]:
-    number = message_id.number
-    u = process.u
+    entry = own_entry(process, message_id)
+    if entry is None:
+        return (Reason("settled", message_id),)
+    reasons = [*not_sent(process, message_id, entry), *unacknowledged(process, message_id, entry)]
+    unsent = process._unsent_to(entry)
+    for peer in process._receivers(entry):
+        if peer not in unsent and message_id.number > process.channels[peer].given:
+            reasons.append(_missing_ack(process, message_id, peer))
+    return tuple(reasons) or (Reason("kept", message_id),)
+
+
+def own_entry(process: "HybridProcess[E]", message_id: MessageId) -> E | None:
+    """What is kept of a message that was said here; None: nothing any more."""
+    number, u = message_id.number, process.u
     if message_id.incarnation != process.incarnation or not 0 < number < u.next:
         raise Misuse(f"{process.me} has not said {message_id}")
-    if number < u.first:
-        return (Reason("settled", message_id),)
-    entry = u[number]
-    unsent, unacked = process._unsent_to(entry), process._unacked_by(entry)
+    return None if number < u.first else u[number]
+
+
+def not_sent(process: "HybridProcess[E]", message_id: MessageId, entry: E) -> list[Reason]:
+    """For want of which permits, or behind which message."""
     reasons: list[Reason] = []
+    unsent, u, number = process._unsent_to(entry), process.u, message_id.number
     for peer in unsent:
         reasons += _missing_permits(process, message_id, entry.dep, peer, unsent)
     if unsent and not reasons:
         # Its own permits are there, but nothing overtakes.
-        earlier = next(k for k in range(u.first, number) if process._unsent_to(u[k]))
-        reasons += (
-            Reason("behind", message_id, peer, message_id._replace(number=earlier)) for peer in unsent
-        )
-    for peer in unacked:
+        earlier = next((k for k in range(u.first, number) if process._unsent_to(u[k])), number)
+        for peer in unsent if earlier < number else ():
+            reasons.append(Reason("behind", message_id, peer, message_id._replace(number=earlier)))
+    return reasons
+
+
+def unacknowledged(process: "HybridProcess[E]", message_id: MessageId, entry: E) -> list[Reason]:
+    reasons = []
+    unsent = process._unsent_to(entry)
+    for peer in process._unacked_by(entry):
         if peer not in unsent:
-            queued = number in process.channels[peer].flight.queue
+            queued = message_id.number in process.channels[peer].flight.queue
             reasons.append(Reason("queued" if queued else "missing ack", message_id, peer))
-    for peer in process._receivers(entry):
-        if peer not in unsent and number > process.channels[peer].given:
-            reasons.append(_missing_ack(process, message_id, peer))
-    return tuple(reasons) or (Reason("kept", message_id),)
+    return reasons
 
 
 def _missing_permits(
@@ -78,7 +96,7 @@ def _missing_ack(process: "HybridProcess[Any]", message_id: MessageId, peer: Pro
     raise AssertionError(f"{process.me} owes {peer} a permit for {message_id} that nothing keeps back")
 
 
-def _of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
+def of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
     origin, _, number = message_id
     if origin in process.evicted:
         return Reason("evicted", message_id, origin, holder=process.me)
@@ -87,7 +105,7 @@ def _of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
         if number in channel.missing:
             return Reason("permit owed", message_id, origin)
         return Reason("not awaited", message_id, process.me)
-    early = {message.number: message for message in channel.early.values()}
+    early = {message.number: message for message in (channel.early or {}).values()}
     if number not in early:
         return Reason("not arrived", message_id, origin, number=channel.delivered)
     missing = number

@@ -16,10 +16,9 @@ Deviations from the paper:
   `hybrid_eviction`.
 """
 
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from aforesaid.core import Count, Members, MessageId, Number, Payload, Process, frame
+from aforesaid.core import Count, Members, Number, Payload, Process, frame
 from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
 
 
@@ -69,12 +68,6 @@ class Early(NamedTuple):
     came: Number
 
 
-# What is made for every message: a named tuple's own class takes twice to three times as long.
-new_msg = partial(tuple.__new__, Msg)
-new_ack = partial(tuple.__new__, Ack)
-new_message_id = partial(tuple.__new__, MessageId)
-
-
 @frame(cumulative=True)
 class Permit(NamedTuple):
     """What the messages of this channel up to `number` tell may be passed on (PERMIT)."""
@@ -90,12 +83,19 @@ class PermitNews(NamedTuple):
     number: Number
 
 
+REMIND = "remind"
+
+
 class Remind(NamedTuple):
     """The timer of one peer: of the permits it owes."""
 
     peer: Process
-    what: str = "remind"
+    what: str = REMIND
     """Without it, it would be equal to the peer's other timer."""
+
+
+class Continue(NamedTuple):
+    """The timer of what a step left over (`hybrid_batches`); it has no peer, and so is equal to no other."""
 
 
 class Channel:
@@ -129,7 +129,7 @@ class Channel:
         that was network-sent and has a higher number still needs its permit."""
         self.delivered = 0
         """The last message of the peer delivered here (ld)."""
-        self.early: dict[int, Msg] = {}
+        self.early: dict[int, Any] | None = None
         """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
         self.permitted = 0
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
@@ -142,16 +142,26 @@ class Channel:
         self.known = self.told = 0
         """Of the evictions, in their order, how many the peer is known to know, and how many the messages
         that left for it tell."""
-        self.news: dict[int, int] = {}
-        """By number, how many the messages tell that are not acknowledged."""
+        self.news: dict[int, int] | None = None
+        """By number, how many the messages tell that are not acknowledged. Like `early` it is there only if
+        it has something: two empty ones would cost as much as all else of a peer that is at rest."""
+
+    def tell(self, number: int, count: int) -> None:
+        """This message tells of so many evictions."""
+        self.told = count
+        if self.news is None:
+            self.news = {}
+        self.news[number] = count
 
     def heard(self, number: int) -> None:
         """The peer acknowledged all messages up to this one: it knows what they told."""
-        self.known = max(self.known, *(count for k, count in self.news.items() if k <= number), 0)
-        self.news = {k: count for k, count in self.news.items() if count > self.known}
+        news = self.news or {}
+        self.known = max(self.known, *(count for k, count in news.items() if k <= number), 0)
+        self.news = {k: count for k, count in news.items() if count > self.known} or None
 
     def forget(self, place: int) -> None:
         """One eviction is undone: those that came after it move up."""
         self.known -= self.known > place
         self.told -= self.told > place
-        self.news = {number: count - (count > place) for number, count in self.news.items()}
+        if self.news:
+            self.news = {number: count - (count > place) for number, count in self.news.items()}

@@ -21,11 +21,8 @@ back longer: **no message waits at its sender longer than 3d - e**. With a const
 trip, and at most one and a half of the longest round trip with any. CSPS has the same bound.
 """
 
-from abc import abstractmethod
-
 from aforesaid.core import Effects, Nanoseconds, Process
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 from aforesaid.protocols.delivery.hybrid_multicast_sps import Entry, HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_process import E
@@ -38,25 +35,27 @@ class InOrder(Indexed[E]):
 
     overtaking = False
 
-    @abstractmethod
-    def _leave(self, k: int, entry: E, now: Nanoseconds, out: Effects) -> None:
-        """Network-send a message to all its receivers."""
-
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
         """From the first unsent message on, wherever SPS would begin, up to one that must wait."""
-        u, p, p2, k = self.u, self.p, self.p2, self.m1
+        if self.left:
+            return k
+        u, p, p2, m1 = self.u, self.p, self.p2, self.m1
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        while k < u.next:
-            entry = u[k]
+        end = u.next if u.next <= m1 + self.batch else m1 + self.batch
+        while m1 < end:
+            entry = u[m1]
             copies = self._unsent_to(entry)
             if copies:
                 # p2 is at the first missing permit only until it has moved on, and then this sends nothing.
                 if entry.dep > first and (entry.dep > p2 or len(copies) > 1 or sender not in copies):
                     break
-                self._leave(k, entry, now, out)
-            k += 1
-        self.m1 = k
+                self._leave(m1, entry, now, out)
+            m1 += 1
+        self.m1 = m1
+        if m1 == end < u.next:
+            self._put_off(m1, now, out)
+        return k
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         super().peer_down(peer, now, out)
@@ -67,18 +66,9 @@ class InOrder(Indexed[E]):
 class HybridInOrder(InOrder[UnicastEntry], HybridSps):
     """The unicast at one process."""
 
-    def _leave(self, k: int, entry: UnicastEntry, now: Nanoseconds, out: Effects) -> None:
-        entry.sent = True
-        frame = new_msg((self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
-        self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
-
 
 class HybridMulticastInOrder(InOrder[Entry], HybridMulticastSps):
     """The multicast at one process."""
-
-    def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
-        copies, entry.unsent = entry.unsent, {}
-        self._send_copies(entry, k, copies, now, out)
 
 
 ENTRIES = (

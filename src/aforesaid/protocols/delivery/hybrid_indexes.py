@@ -22,20 +22,14 @@ from aforesaid.core import Effects, Nanoseconds, Process
 from aforesaid.protocols.delivery.hybrid_process import E, HybridProcess, Key
 
 
-class Indexed(HybridProcess[E]):
-    """The indexes, and what happens to them when a permit is missing or comes."""
+class Exempting(HybridProcess[E]):
+    """Of the indexes, the one that tells whether a message waits for anybody but its receiver."""
 
     receiver_exempt = True
-    overtaking = True
 
     def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
         super().__init__(me, incarnation, **settings)
         self.p2 = self.p.next
-        self.u2 = self.m1 = self.m2 = self.u.next
-
-    @abstractmethod
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
-        """Network-send what may be, from message k on, up to one that depends on a permit at the bound."""
 
     def _miss(self, key: Key) -> None:
         p = self.p
@@ -43,34 +37,57 @@ class Indexed(HybridProcess[E]):
         if self.p2 == k and p.peek[0] == key[0]:
             self.p2 = k + 1
 
+    def _advance_p2(self) -> None:
+        """While a permit is missing."""
+        p, p2 = self.p, self.p2
+        sender = p.peek[0]
+        while p2 < p.next and ((key := p[p2]) is None or key[0] == sender):
+            p2 += 1
+        self.p2 = p2
+
+
+class Indexed(Exempting[E]):
+    """All of them, and what happens when a permit comes."""
+
+    overtaking = True
+
+    def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
+        super().__init__(me, incarnation, **settings)
+        self.u2 = self.m1 = self.m2 = self.u.next
+
+    @abstractmethod
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        """Network-send what may be, from message k on, up to one that depends on a permit at the bound.
+
+        Returns a message before which none does; k itself, if it did not look.
+        """
+
+    @abstractmethod
+    def _leave(self, k: int, entry: E, now: Nanoseconds, out: Effects) -> None:
+        """Network-send message k to all its receivers."""
+
+    def _reached(self) -> int:
+        return self.m1 + self.m2
+
+    def _send_left(self, k: int, now: Nanoseconds, out: Effects) -> None:
+        k, self.m1 = max(k, self.u.first), max(self.m1, self.u.first)
+        stop = self._send_interval(k, self.p2, now, out)
+        if k <= self.m2:
+            self.m2 = max(self.m2, stop)
+
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         p = self.p
         was_first = p.first
         k = p.remove(key)
         if k == was_first:
             k = p.first
-            self._send_interval(self.m1, k, now, out)
+            if self.m1 < self.u.next:
+                self._send_interval(self.m1, k, now, out)
             if k == p.next:
                 self.p2, self.m2 = k, self.u.next
                 return
         if k == self.p2:
-            self.m2 = start = max(self.m2, self.u.first)
             self._advance_p2()
-            self._advance_m2()
-            self._send_interval(start, self.p2, now, out)
-
-    def _advance_p2(self) -> None:
-        p, p2 = self.p, self.p2
-        sender = p.peek[0]
-        while p2 < p.next:
-            key = p[p2]
-            if key is not None and key[0] != sender:
-                break
-            p2 += 1
-        self.p2 = p2
-
-    def _advance_m2(self) -> None:
-        u, m2 = self.u, self.m2
-        while m2 < u.next and u[m2].dep <= self.p2:
-            m2 += 1
-        self.m2 = m2
+            self.m2 = max(self.m2, self.u.first)
+            if self.m1 < self.u.next:
+                self.m2 = self._send_interval(self.m2, self.p2, now, out)

@@ -16,9 +16,9 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
 
 
@@ -61,7 +61,10 @@ class HybridMulticast(HybridProcess[Entry]):
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         """Network-send from the first unsent message on, up to one whose permits are not all there."""
         u, k, first = self.u, self.m1, self.p.first
-        while k < u.next:
+        if self.left:
+            return
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
             entry = u[k]
             # What nobody waits for (any more) leaves no gap: it counts as sent.
             if entry.waiting and not entry.sent:
@@ -70,10 +73,12 @@ class HybridMulticast(HybridProcess[Entry]):
                 entry.sent = True
                 flagged = u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
-                    frame = new_msg((self.incarnation, k, previous, flagged, entry.payload))
+                    frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
                     self._network_send(peer, frame, self.channels[peer], now, out)
             k += 1
         self.m1 = k
+        if k == end < u.next:
+            self._put_off(k, now, out)
 
     def _note_ack(self, entry: Entry, peer: Process) -> None:
         del entry.waiting[peer]
@@ -81,15 +86,19 @@ class HybridMulticast(HybridProcess[Entry]):
             entry.payload = None
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u = self.u
-        while u.first < u.next and not u.peek.waiting:
-            k = u.first
-            for peer in u.remove().previous:
+        u, k = self.u, self.u.first
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
+            entry = u[k]
+            if entry.waiting:
+                if entry.sent and len(entry.waiting) == 1:
+                    self._permit(next(iter(entry.waiting)), k, due)
+                return
+            u.remove()
+            for peer in entry.previous:
                 self._permit(peer, k, due)
-        if u.first < u.next:
-            entry = u.peek
-            if entry.sent and len(entry.waiting) == 1:
-                self._permit(next(iter(entry.waiting)), u.first, due)
+            k += 1
+        self.unsettled = k < u.next
 
     def _permit(self, peer: Process, k: int, due: dict[Process, int]) -> None:
         channel = self.channels[peer]
@@ -101,6 +110,13 @@ class HybridMulticast(HybridProcess[Entry]):
         if self.p.remove(key) == was_first:
             self._try_send(now, out)
 
+    def _reached(self) -> int:
+        return self.m1
+
+    def _send_left(self, k: int, now: Nanoseconds, out: Effects) -> None:
+        self.m1 = max(k, self.u.first)
+        self._try_send(now, out)
+
     def _forget(self, peer: Process) -> None:
         for entry in self.u:
             entry.previous.pop(peer, None)
@@ -108,6 +124,7 @@ class HybridMulticast(HybridProcess[Entry]):
             if not entry.waiting:
                 entry.payload = None
         u = self.u
+        self.m1 = max(self.m1, u.first)
         while self.m1 < u.next and (u[self.m1].sent or not u[self.m1].waiting):
             self.m1 += 1
 

@@ -42,9 +42,9 @@ of messages said before it or with it; the paper's argument (5.5.2) goes through
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 
 
@@ -53,12 +53,14 @@ class Entry:
 
     __slots__ = ("dep", "payload", "previous", "unsent", "waiting")
 
-    def __init__(self, previous: dict[Process, int], dep: int, payload: Payload) -> None:
+    def __init__(
+        self, previous: dict[Process, int], unsent: dict[Process, int], dep: int, payload: Payload
+    ) -> None:
         self.previous = previous
         """By receiver, the message before this one on its channel (R8); evicted receivers leave."""
         self.waiting = previous.copy()
         """The receivers who have not acknowledged it, in order."""
-        self.unsent = previous.copy()
+        self.unsent = unsent
         """The receivers to whom it was not network-sent yet, in order."""
         self.dep = dep
         self.payload: Any = payload
@@ -75,52 +77,61 @@ class HybridMulticastSps(Indexed[Entry]):
             channel = channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
             channel.last = k
-        entry = Entry(previous, self.p.next, payload)
+        # If no permit is missing then nothing is unsent but this, and it leaves at once.
+        at_once = self.p.first == self.p.next and not self.left
+        entry = Entry(previous, {} if at_once else previous.copy(), self.p.next, payload)
         u.add(entry)
         if not previous and u.first == k:
             u.remove()
             self.u2 = self.m1 = u.next
             return
         if self.u2 == k:
-            waiting = u.peek.waiting
+            waiting = u[u.first].waiting
             if len(waiting) == 1 and previous.keys() <= waiting.keys():
                 self.u2 = k + 1
-        if self.p.first == self.p.next:
-            # No permit is missing: then nothing is unsent but this.
-            entry.unsent = {}
+        if at_once:
             self._send_copies(entry, k, previous, now, out)
             self.m1 = k + 1
         else:
             self._send_interval(k, self.p2, now, out)
 
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        if self.left:
+            self.left = min(self.left, k)
+            return k
         u, p = self.u, self.p
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        end = u.next
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if entry.dep > bound:
                 break
             if entry.unsent:
                 if entry.dep <= first:
-                    copies, entry.unsent = entry.unsent, {}
-                    self._send_copies(entry, k, copies, now, out)
+                    self._leave(k, entry, now, out)
                 elif sender in entry.unsent:
                     self._send_copies(entry, k, {sender: entry.unsent.pop(sender)}, now, out)
             k += 1
         self._advance_m1()
+        if k == end < u.next:
+            self._put_off(k, now, out)
+        return k
+
+    def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
+        copies, entry.unsent = entry.unsent, {}
+        self._send_copies(entry, k, copies, now, out)
 
     def _send_copies(
         self, entry: Entry, k: int, copies: dict[Process, int], now: Nanoseconds, out: Effects
     ) -> None:
         channels, flagged = self.channels, k >= self.u2
         for peer, previous in copies.items():
-            frame = new_msg((self.incarnation, k, previous, flagged, entry.payload))
+            frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
             self._network_send(peer, frame, channels[peer], now, out)
 
     def _advance_m1(self) -> None:
-        u, m1 = self.u, self.m1
+        u, m1 = self.u, max(self.m1, self.u.first)
         while m1 < u.next and not u[m1].unsent:
             m1 += 1
         self.m1 = m1
@@ -131,33 +142,40 @@ class HybridMulticastSps(Indexed[Entry]):
             entry.payload = None
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u, channels = self.u, self.channels
-        while u.first < u.next and not u.peek.waiting:
-            k = u.first
-            for peer in u.remove().previous:
+        u, k, channels = self.u, self.u.first, self.channels
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
+            entry = u[k]
+            if entry.waiting:
+                if self.u2 < k:
+                    self.u2 = k
+                if len(entry.waiting) == 1:
+                    self._advance_u2(next(iter(entry.waiting)), due)
+                return
+            u.remove()
+            for peer in entry.previous:
                 channel = channels[peer]
                 if k > channel.given:
                     channel.given = due[peer] = k
-        if self.u2 < u.first:
-            self.u2 = u.first
-        self._advance_u2(due)
+            k += 1
+        if self.u2 < k:
+            self.u2 = k
+        self.unsettled = k < u.next
 
-    def _advance_u2(self, due: dict[Process, int]) -> None:
+    def _advance_u2(self, peer: Process, due: dict[Process, int]) -> None:
         """Pass over what waits for nobody but the only one that the first message waits for."""
-        u, u2 = self.u, self.u2
-        if u.first == u.next or len(u.peek.waiting) > 1:
-            return
-        peer = next(iter(u.peek.waiting))
-        channel = self.channels[peer]
-        while u2 < u.next:
+        u, u2, channel = self.u, self.u2, self.channels[peer]
+        end = u.next if u.next <= u2 + self.batch else u2 + self.batch
+        while u2 < end:
             entry = u[u2]
             waiting = entry.waiting
-            if len(waiting) > 1 or (waiting and peer not in waiting):
+            if waiting and (len(waiting) > 1 or peer not in waiting):
                 break
             if u2 > channel.given and peer in entry.previous and peer not in entry.unsent:
                 channel.given = due[peer] = u2
             u2 += 1
         self.u2 = u2
+        self.unsettled = u2 == end < u.next
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

@@ -25,10 +25,11 @@ been lost as well. Who owes permits is reminded when they take longer than usual
 for what one peer sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit`
 off).
 
-What an eviction means, and what is promised then: `hybrid_eviction`.
+What an eviction means, and what is promised then: `hybrid_eviction`. How steps stay short: `hybrid_batches`.
 """
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -44,12 +45,15 @@ from aforesaid.core import (
     Reason,
     Timer,
     Windowed,
+    new,
 )
-from aforesaid.protocols.delivery.hybrid_eviction import Evicting
+from aforesaid.protocols.delivery.hybrid_batches import Batched
 from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import (
+    REMIND,
     Ack,
     Channel,
+    Continue,
     Early,
     Msg,
     News,
@@ -57,10 +61,8 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     Permit,
     PermitNews,
     Remind,
-    new_ack,
-    new_message_id,
 )
-from aforesaid.protocols.repair import NONE, Pace, Resend, appended
+from aforesaid.protocols.repair import NONE, Pace, Resend
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 
@@ -78,7 +80,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
+class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -97,8 +99,9 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         in_flight: int = 32,
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
+        batch: int = 256,
     ) -> None:
-        super().__init__()
+        super().__init__(batch)
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
@@ -154,7 +157,7 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         number = u.next
         if number - u.first >= self.buffer_max:
             raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
-        message_id = new_message_id((self.me, self.incarnation, number))
+        message_id = new(MessageId, (self.me, self.incarnation, number))
         self._say(others, payload, now, out)
         if self.me in targets:
             out.deliver(message_id, payload)
@@ -184,6 +187,9 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             self._evict_all(message.gone, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
+        if type(timer) is Continue:
+            self._continue(now, out)
+            return
         peer = timer.peer
         channel = self.channels.get(peer)
         if channel is None:
@@ -192,8 +198,8 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             if channel.unacked:
                 channel.flight.expired(now)
                 self._go_on(peer, channel, now, out)
-        elif channel.missing:
-            out.send((peer,), Ack(channel.delivered, channel.missing[0]))
+        elif self._impatient(channel):
+            out.send((peer,), Ack(channel.delivered, self._wanted(channel)))
             self._give_notice(peer, channel, out)
             channel.permits.spoil()
             channel.patience = min(2 * channel.patience, self.pace.backoff_max)
@@ -211,12 +217,10 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             return
         out.disarm(Resend(peer))
         out.disarm(Remind(peer))
+        self.behind.pop(peer, None)
         self._forget(peer)
-        due: dict[Process, int] = {}
-        self._settle(due)
-        self._give(due, out)
-        for number in channel.missing:
-            self._release((peer, number), now, out)
+        self._settle_and_give({}, now, out)
+        self._expect_no_more(peer, channel, now, out)
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         return explanation(self, message_id)
@@ -242,10 +246,26 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
             "unacked": sum(len(channel.unacked) for channel in channels),
             "send_window": len(self.u),
             "missing_permits": len(self.p),
-            "out_of_order": sum(len(channel.early) for channel in channels),
+            "out_of_order": sum(len(channel.early or ()) for channel in channels),
         }
 
     # ------------------------------------------------------------------------------------------- the parts
+
+    def _expect_no_more(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """The peer is evicted: the permits it owed count as given."""
+        for number in channel.missing:
+            self._release((peer, number), now, out)
+
+    def _wanted(self, channel: Channel) -> int:
+        """The oldest message of the peer whose permit is missing; 0: none."""
+        return channel.missing[0] if channel.missing else 0
+
+    def _impatient(self, channel: Channel) -> bool:
+        return bool(channel.missing)
+
+    def _covers(self, channel: Channel, wanted: int) -> bool:
+        """Whether there is something to answer to a reminder."""
+        return wanted <= channel.given
 
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
@@ -264,69 +284,95 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         self, peer: Process, frame: Msg, channel: Channel, now: Nanoseconds, out: Effects
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
-        number = frame.number
-        channel.unacked = appended(channel.unacked, number)
         if not frame.flagged:
-            channel.given = number
-        untold = channel.known < len(self.evicted)
+            channel.given = frame.number
+        self._hand_over(peer, frame, channel, now, out)
+
+    def _hand_over(self, peer: Process, frame: Any, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        number = frame.number
+        if channel.unacked:
+            channel.unacked.append(number)
+        else:
+            channel.unacked = deque((number,))
+        untold = self.evicted and channel.known < len(self.evicted)
         if untold:
-            channel.news[number] = channel.told = len(self.evicted)
-        if self.retransmit and not channel.flight.enter(number, now, out):
-            return
-        out.send((peer,), self._with_news(frame, channel) if untold else frame)
+            channel.tell(number, len(self.evicted))
+        if not self.retransmit or channel.flight.enter(number, now, out):
+            out.send((peer,), self._with_news(frame, channel) if untold else frame)
 
     def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
-        while number := channel.flight.next(now):
-            entry = self.u[number]
-            flagged, previous = number > channel.given, self._previous(entry, peer)
-            message = Msg(self.incarnation, number, previous, flagged, entry.payload)
-            told = number in channel.news or not flagged
-            out.send((peer,), self._with_news(message, channel) if told else message)
-        channel.flight.watch(out)
+        flight = channel.flight
+        for _ in range(self.batch):
+            number = flight.next(now)
+            if not number:
+                flight.watch(out)
+                return
+            out.send((peer,), self._again(peer, channel, number))
+        flight.ring(now, out)
+
+    def _again(self, peer: Process, channel: Channel, number: int) -> Any:
+        """A message as it leaves later than it was handed over, or once more."""
+        entry = self.u[number]
+        flagged, previous = number > channel.given, self._previous(entry, peer)
+        message = new(Msg, (self.incarnation, number, previous, flagged, entry.payload))
+        told = not flagged or (channel.news is not None and number in channel.news)
+        return self._with_news(message, channel) if told else message
 
     def _arrived(
         self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
     ) -> None:
-        number = message.number
-        if not message.flagged and number > channel.permitted:
+        _, number, previous, flagged, _ = message
+        if not flagged and number > channel.permitted:
             self._permitted(source, channel, number, now, out)
         delivered = channel.delivered
         if number > delivered:
-            previous = message.previous
             if previous != delivered:
                 # A predecessor below what was delivered, or not below the message, is none.
                 if delivered < previous < number:
                     self._came_early(source, channel, message, out)
                 return
-            self._deliver_in_order(source, channel, message, now, out)
-        out.send((source,), new_ack((channel.delivered, 0)))
+            self._deliver(source, channel, message, now, out)
+            if channel.early is not None:
+                self._deliver_early(source, channel, channel.early, now, out)
+            if self.evicted:
+                self._give_notice(source, channel, out)
+        out.send((source,), new(Ack, (channel.delivered, 0)))
 
     def _came_early(self, source: Process, channel: Channel, message: Msg, out: Effects) -> None:
+        early = channel.early
+        if early is None:
+            early = channel.early = {}
         if not self.retransmit:
-            channel.early[message.previous] = message
-        elif len(channel.early) < self.early_max or message.previous in channel.early:
-            channel.early[message.previous] = message
+            early[message.previous] = message
+        elif len(early) < self.early_max or message.previous in early:
+            early[message.previous] = message
             out.send((source,), Early(channel.delivered, message.number))
 
-    def _deliver_in_order(
-        self, source: Process, channel: Channel, message: Msg | None, now: Nanoseconds, out: Effects
+    def _deliver(
+        self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
     ) -> None:
-        reminded = bool(channel.missing)
-        while message is not None:
-            incarnation, number, _, flagged, payload = message
-            channel.delivered = number
-            # The permit is missing from before the delivery on: what the application answers depends on it.
-            if flagged and number > channel.permitted:
-                channel.missing = appended(channel.missing, number)
-                if not channel.permits.timed:
-                    channel.permits.timed, channel.permits.since = number, now
-                self._miss((source, number))
-            out.deliver(new_message_id((source, incarnation, number)), payload)
-            message = channel.early.pop(number, None) if channel.early else None
-        self._give_notice(source, channel, out)
-        if channel.missing and not reminded:
-            self._be_patient(source, channel, now, out)
+        incarnation, number, _, flagged, payload = message
+        channel.delivered = number
+        # The permit is missing from before the delivery on: what the application answers depends on it.
+        if flagged and number > channel.permitted:
+            if not channel.permits.timed:
+                channel.permits.timed, channel.permits.since = number, now
+            self._miss((source, number))
+            if channel.missing:
+                channel.missing.append(number)
+            else:
+                channel.missing = deque((number,))
+                self._be_patient(source, channel, now, out)
+        out.deliver(new(MessageId, (source, incarnation, number)), payload)
+
+    def _deliver_early(
+        self, source: Process, channel: Channel, early: dict[int, Msg], now: Nanoseconds, out: Effects
+    ) -> None:
+        """What follows the last delivered, and came before it."""
+        while message := early.pop(channel.delivered, None):
+            self._deliver(source, channel, message, now, out)
+        channel.early = early or None
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)
@@ -335,22 +381,21 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         self, source: Process, channel: Channel, ack: Ack | Early, now: Nanoseconds, out: Effects
     ) -> None:
         number, other = ack
-        flight, unacked = channel.flight, channel.unacked
-        queue = flight.queue
-        wanted = other if type(ack) is Ack else 0
-        numbers = [other] if not wanted and other in flight.sent else []
+        flight, unacked, u = channel.flight, channel.unacked, self.u
+        numbers = [other] if other in flight.sent and type(ack) is Early else []
         due: dict[Process, int] = {}
         # A number that was never sent on this channel is nobody's ack.
-        if unacked and unacked[0] <= number < (queue[0] if queue else unacked[-1] + 1):
-            u = self.u
+        if unacked and unacked[0] <= number < (flight.queue[0] if flight.queue else unacked[-1] + 1):
             while unacked and unacked[0] <= number:
-                numbers.append(unacked.popleft())
-                self._note_ack(u[numbers[-1]], source)
+                numbers.append(unacked[0])
+                self._note_ack(u[unacked.popleft()], source)
             channel.unacked = unacked or NONE
             if channel.news:
                 channel.heard(number)
             self._settle(due)
-        if 0 < wanted <= channel.given:
+            if self.unsettled:
+                out.arm(Continue(), now)
+        if other and type(ack) is Ack and self._covers(channel, other):
             due[source] = channel.given
         if due:
             self._give(due, out)
@@ -369,15 +414,15 @@ class HybridProcess(Evicting, Windowed, Explaining, Generic[E]):
         channel.patience = 1
         if 0 < channel.permits.timed <= number:
             channel.permits.ended(now)
-        while missing and missing[0] <= number:
-            self._release((source, missing.popleft()), now, out)
-        channel.missing = missing or NONE
+        self._release_permitted(source, channel, now, out)
         self._be_patient(source, channel, now, out)
 
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
-        if not channel.missing:
-            out.disarm(Remind(peer))
+        if not self._impatient(channel):
+            out.disarm(new(Remind, (peer, REMIND)))
         elif self.retransmit:
-            overdue_after = max(self.pace.resend_after, channel.permits.overdue_after)
-            out.arm(Remind(peer), now + overdue_after * channel.patience)
+            wait, overdue_after = self.pace.resend_after, channel.permits.overdue_after
+            if overdue_after > wait:
+                wait = overdue_after
+            out.arm(new(Remind, (peer, REMIND)), now + wait * channel.patience)

@@ -17,9 +17,9 @@ mended it fails in practically every random run (tests/paper/test_hybrid_bufferi
 
 from collections.abc import Sequence
 
-from aforesaid.core import Effects, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
-from aforesaid.protocols.delivery.hybrid_frames import new_msg
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
@@ -33,12 +33,18 @@ class HybridSps(Unicast, Indexed[Entry]):
             self._pass_over(k)
             return
         peer = others[0]
-        channel = self._channel(peer)
-        u.add(Entry(peer, channel.last, self.p.next, payload))
+        channel = self.channels.get(peer) or self._channel(peer)
+        entry = Entry(peer, channel.last, self.p.next, payload)
+        u.add(entry)
         channel.last = k
-        if self.u2 == k and u.peek.receiver == peer:
+        if self.u2 == k and u[u.first].receiver == peer and not self.unsettled:
             self.u2 = k + 1
-        self._send_interval(k, self.p2, now, out)
+        if self.p.first == self.p.next and not self.left:
+            # No permit is missing: then nothing is unsent but this.
+            self._leave(k, entry, now, out)
+            self.m1 = k + 1
+        else:
+            self._send_interval(k, self.p2, now, out)
 
     def _pass_over(self, k: int) -> None:
         """Number k is for nobody else: an entry only if there are others before it."""
@@ -52,49 +58,70 @@ class HybridSps(Unicast, Indexed[Entry]):
         if self.u.first == k:
             self.u.remove()
 
-    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> None:
+    def _send_interval(self, k: int, bound: int, now: Nanoseconds, out: Effects) -> int:
+        if self.left:
+            self.left = min(self.left, k)
+            return k
         u, p = self.u, self.p
         first = p.first
         sender = p.peek[0] if first < p.next else None
-        end = u.next
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if entry.dep > bound:
                 break
             if not entry.sent and (entry.dep <= first or entry.receiver == sender):
-                entry.sent = True
-                frame = new_msg((self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
-                self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
+                self._leave(k, entry, now, out)
             k += 1
         self._advance_m1()
+        if k == end < u.next:
+            self._put_off(k, now, out)
+        return k
+
+    def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
+        entry.sent = True
+        frame = new(Msg, (self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
+        self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
 
     def _advance_m1(self) -> None:
-        u, m1 = self.u, self.m1
+        u, m1 = self.u, max(self.m1, self.u.first)
         while m1 < u.next and u[m1].sent:
             m1 += 1
         self.m1 = m1
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u, channels = self.u, self.channels
-        while u.first < u.next and u.peek.acked:
-            k = u.first
-            receiver = u.remove().receiver
-            channel = channels.get(receiver)
+        u, k = self.u, self.u.first
+        end = u.next if u.next <= k + self.batch else k + self.batch
+        while k < end:
+            entry = u[k]
+            if not entry.acked:
+                if self.u2 < k:
+                    self.u2 = k
+                self._advance_u2(entry.receiver, due)
+                return
+            u.remove()
+            channel = self.channels.get(entry.receiver)
             if channel is not None and k > channel.given:
-                channel.given = due[receiver] = k
-        u2 = max(self.u2, u.first)
-        if u.first < u.next:
-            receiver = u.peek.receiver
-            channel = channels[receiver]
-            while u2 < u.next:
-                entry = u[u2]
-                if entry.receiver == receiver:
-                    if entry.sent and u2 > channel.given:
-                        channel.given = due[receiver] = u2
-                elif not entry.acked:
-                    break
-                u2 += 1
+                channel.given = due[entry.receiver] = k
+            k += 1
+        if self.u2 < k:
+            self.u2 = k
+        self.unsettled = k < u.next
+
+    def _advance_u2(self, receiver: Process, due: dict[Process, int]) -> None:
+        """Pass over what waits for nobody but the one that the first message waits for."""
+        u, u2, channel = self.u, self.u2, self.channels[receiver]
+        end = u.next if u.next <= u2 + self.batch else u2 + self.batch
+        while u2 < end:
+            entry = u[u2]
+            if entry.receiver == receiver:
+                if entry.sent and u2 > channel.given:
+                    channel.given = due[receiver] = u2
+            elif not entry.acked:
+                break
+            u2 += 1
         self.u2 = u2
+        self.unsettled = u2 == end < u.next
 
     def _forget(self, peer: Process) -> None:
         super()._forget(peer)

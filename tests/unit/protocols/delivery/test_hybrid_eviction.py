@@ -133,7 +133,7 @@ def test_news_are_told_to_each_until_it_is_known_to_know(kind: Any) -> None:
     stage.do(0, "expire", Resend("p1"))
     assert len(stage.of_kind(Msg, 0, 1)) == 2
     assert not stage.of_kind(News, 0, 1)
-    assert stage.machines[0].channels["p1"].news == {}
+    assert stage.machines[0].channels["p1"].news is None
     stage.hand(1, 0, News(("p0", "p3"), Msg(0, 1, 0, False, None)))
     assert set(stage.machines[0].evicted) == {"p3"}
 
@@ -309,7 +309,7 @@ def test_what_is_kept_of_evictions_is_one_list() -> None:
     for peer in range(20, 30):
         stage.evict(0, peer)
     kept = [stage.machines[0].channels[f"p{peer}"] for peer in range(1, 20)]
-    assert all((channel.known, channel.told, channel.news) == (0, 0, {}) for channel in kept)
+    assert all((channel.known, channel.told, channel.news) == (0, 0, None) for channel in kept)
     stage.do(0, "peer_up", "p22")
     stage.say(0, 1)
     news: News = stage.flying[-1].message

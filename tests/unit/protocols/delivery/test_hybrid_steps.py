@@ -1,17 +1,19 @@
 """The hybrid-buffering processes step by step: numbering, audiences, bounds, timers, duplicates, state."""
 
 import pickle
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from aforesaid.core import Busy, MessageId, Misuse, freeze, worded
+from aforesaid.core import MILLISECOND, Busy, MessageId, Misuse, freeze, worded
 from aforesaid.protocols.catalog import CATALOG, algorithm
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
 from aforesaid.protocols.repair import Resend
 from oracle.kinds import ALL, MULTICAST, UNICAST
 from oracle.stage import Stage
+from support.recorder import Recorder
 from support.stage import Frame
 
 every = pytest.mark.parametrize("kind", ALL)
@@ -266,3 +268,24 @@ def test_the_state_is_plain_data(kind: Any) -> None:
         copy = pickle.loads(pickle.dumps(machine))
         assert freeze(copy) == freeze(machine)
         hash(freeze(machine))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_peer_at_rest_costs_little(kind: Any) -> None:
+    """After a message each way, its ack and its permit: 600 bytes, the names not counted."""
+    names = [f"peer{i}" for i in range(1_000)]
+    hub, out = kind("hub"), Recorder()
+    tracemalloc.start()
+    for k, name in enumerate(names, 1):
+        hub.receive(name, Msg(0, 1_000, 0, True, None), k * MILLISECOND, out)
+        hub.receive(name, Permit(1_000), (k + 3) * MILLISECOND, out)
+        hub.send((name,), None, k * MILLISECOND, out)
+        hub.receive(name, Ack(k, 0), (k + 2) * MILLISECOND, out)
+        out.sent.clear()
+        out.delivered.clear()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not any(hub.gauges().values())
+    assert hub.channels["peer0"].flight.smoothed == 2 * MILLISECOND
+    assert hub.channels["peer0"].permits.smoothed == 3 * MILLISECOND
+    assert size / len(names) < 600
