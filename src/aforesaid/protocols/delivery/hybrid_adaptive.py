@@ -294,12 +294,19 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         self, source: Process, channel: Channel, ack: Any, now: Nanoseconds, out: Effects
     ) -> None:
         super()._acknowledged(source, channel, ack, now, out)
-        if channel.unacked and not channel.flight.sent:
-            self._be_patient(source, channel, now, out)
+        self._poll(source, self.channels[source], now, out)
         if self.asking:
             self._answer(out)
         if self.m1 < self.u.next:
             self._try_send(now, out)
+
+    def _poll(self, peer: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
+        """If acks are missing that may not come by themselves, ask now and then, until that is over."""
+        polls = self._owes_acks(channel)
+        if polls != channel.polls:
+            channel.polls = polls
+            if polls or not self._impatient(channel):
+                self._be_patient(peer, channel, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is Remind:
@@ -362,9 +369,10 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         return int(oldest)
 
     def _impatient(self, channel: Any) -> bool:
-        if channel.missing or channel.cons:
-            return True
-        # Acks may wait, too: for one who is gone, or so long that nothing flies any more.
+        return bool(channel.missing or channel.cons) or self._owes_acks(channel)
+
+    def _owes_acks(self, channel: Any) -> bool:
+        """Acks may wait, too: for one who is gone, or so long that nothing flies any more."""
         return bool(channel.unacked) and (channel.told < len(self.evicted) or not channel.flight.sent)
 
     def _covers(self, channel: Any, wanted: int) -> bool:
@@ -395,7 +403,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self._await(peer, self.channels[peer], None)
         super().peer_down(peer, now, out)
         for name, channel in self.channels.items():
-            self._be_patient(name, channel, now, out)
+            self._poll(name, channel, now, out)
         self.constraints.gone(peer)
         self._await_no_more(peer, now, out)
         self._ask_without(peer, now, out)
