@@ -64,6 +64,7 @@ REPEATS = 3
 
 HYBRID = ("O(1)", "O(i+o+b+p+u)", "O(1)", "O(1)", "O(r)", "unlimited", "ACK, PERMIT")
 SPS = (*HYBRID[:4], "O(r): no, R14", *HYBRID[5:])
+ADAPTIVE = ("O(B)", "O(i+o+b+u+K)", "O(B)", "O(B)", "O(r)", "unlimited", "ACK, HOLDS")
 TERMS = {
     "rst": ("O(n^2)", "O(n^2 b)", "O(1)", "O(n^2)", "0", "unlimited", "none"),
     "ks": ("O(n^2)", "O(n^2 b)", "O(n^2)", "O(n^2)", "0", "unlimited", "none"),
@@ -73,13 +74,21 @@ TERMS = {
     "hybrid_basic": HYBRID,
     "hybrid_sps": SPS,
     "hybrid_in_order": HYBRID,
+    "hybrid_adaptive": ADAPTIVE,
     "hybrid_multicast": HYBRID,
     "hybrid_multicast_sps": SPS,
     "hybrid_multicast_in_order": HYBRID,
 }
 """The paper's terms: metadata, process, sender, receiver, non-causal latency, in transit, control frames.
 What is in order is ours; its terms are argued in protocols/delivery/hybrid_in_order.py."""
-MULTICASTS = ("rst", "ks", "hybrid_multicast", "hybrid_multicast_sps", "hybrid_multicast_in_order")
+MULTICASTS = (
+    "rst",
+    "ks",
+    "hybrid_multicast",
+    "hybrid_multicast_sps",
+    "hybrid_multicast_in_order",
+    "hybrid_adaptive_multicast",
+)
 
 
 def main() -> None:

@@ -148,9 +148,8 @@ class WaitsForTheFirst(HybridAdaptive):
 class NotWoken(HybridAdaptive):
     """What waits is not looked at when that comes which it waits for."""
 
-    def _deliver_all(self, sources: list[str], now: int, out: Any) -> None:
-        self.watch = {}
-        super()._deliver_all(sources, now, out)
+    def _woken(self, sources: Any) -> Any:
+        return ()
 
 
 class AcksOnReceipt(HybridAdaptive):

@@ -41,6 +41,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Told,
     Wait,
 )
+from aforesaid.protocols.delivery.hybrid_adaptive_held import Holding
 from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Remind
 from aforesaid.protocols.delivery.hybrid_process import Key
@@ -67,7 +68,7 @@ class Entry:
         self.payload: Any = payload
 
 
-class HybridAdaptive(Flushing[Entry]):
+class HybridAdaptive(Holding[Entry], Flushing[Entry]):
     """One process."""
 
     channels: dict[Process, AdaptiveChannel]  # type: ignore[assignment]
@@ -95,8 +96,6 @@ class HybridAdaptive(Flushing[Entry]):
         """Who told all of that, if it was one."""
         self.told = 0
         """How many tellings have been taken in."""
-        self.watch: dict[Process, dict[int, list[Process]]] = {}
-        """By process and number of its message, whose messages wait for that one."""
 
     def _channel(self, peer: Process) -> AdaptiveChannel:
         channel = self.channels.get(peer)
@@ -232,47 +231,6 @@ class HybridAdaptive(Flushing[Entry]):
         if news:
             self._go_ahead(now, out)
 
-    def _ready(self, source: Process, channel: AdaptiveChannel, message: Told) -> bool:
-        """Whether all that it must wait for is delivered; else it is looked at again when the first is.
-
-        A peer that names and names, and never tells that it holds, is not listened to for a while.
-        """
-        for by, number in message.waits:
-            other = self.channels.get(by)
-            if (other is None or other.delivered < number) and by not in self.evicted:
-                watchers = self.watch.setdefault(by, {}).setdefault(number, [])
-                if source not in watchers:
-                    watchers.append(source)
-                return False
-        return len(channel.cons) < self.early_max
-
-    def _deliver_all(self, sources: list[Process], now: Nanoseconds, out: Effects) -> None:
-        """Deliver what came from them and may be delivered, and whatever waited for that."""
-        for source in sources:
-            channel = self.channels.get(source)
-            if channel is None or channel.early is None:
-                continue
-            early, before = channel.early, channel.delivered
-            waited, watchers = self._wanted(channel), self.watch.get(source)
-            while (message := early.get(channel.delivered)) and self._ready(source, channel, message):
-                del early[message.previous]
-                self._deliver(source, channel, message, now, out)
-                if watchers:
-                    sources += watchers.pop(message.number, ())
-            channel.early = early or None
-            if watchers is not None and not watchers:
-                self.watch.pop(source, None)
-            if channel.delivered > before:
-                self._delivered(source, channel, waited, now, out)
-
-    def _delivered(self, source: Process, channel: Any, waited: int, now: Nanoseconds, out: Effects) -> None:
-        """Acknowledge; if nothing was expected of the peer before, but is now, see to it that it comes."""
-        out.send((source,), new(Ack, (channel.delivered, 0)))
-        if self.evicted:
-            self._give_notice(source, channel, out)
-        if not waited and self._wanted(channel):
-            self._be_patient(source, channel, now, out)
-
     def _deliver(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
         number = channel.delivered = message.number
         # All this is known from before the delivery on: what the application answers depends on it.
@@ -336,12 +294,19 @@ class HybridAdaptive(Flushing[Entry]):
         self, source: Process, channel: Channel, ack: Any, now: Nanoseconds, out: Effects
     ) -> None:
         super()._acknowledged(source, channel, ack, now, out)
-        if channel.unacked and not channel.flight.sent:
-            self._be_patient(source, channel, now, out)
+        self._poll(source, self.channels[source], now, out)
         if self.asking:
             self._answer(out)
         if self.m1 < self.u.next:
             self._try_send(now, out)
+
+    def _poll(self, peer: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
+        """If acks are missing that may not come by themselves, ask now and then, until that is over."""
+        polls = self._owes_acks(channel)
+        if polls != channel.polls:
+            channel.polls = polls
+            if polls or not self._impatient(channel):
+                self._be_patient(peer, channel, now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is Remind:
@@ -404,9 +369,10 @@ class HybridAdaptive(Flushing[Entry]):
         return int(oldest)
 
     def _impatient(self, channel: Any) -> bool:
-        if channel.missing or channel.cons:
-            return True
-        # Acks may wait, too: for one who is gone, or so long that nothing flies any more.
+        return bool(channel.missing or channel.cons) or self._owes_acks(channel)
+
+    def _owes_acks(self, channel: Any) -> bool:
+        """Acks may wait, too: for one who is gone, or so long that nothing flies any more."""
         return bool(channel.unacked) and (channel.told < len(self.evicted) or not channel.flight.sent)
 
     def _covers(self, channel: Any, wanted: int) -> bool:
@@ -433,12 +399,13 @@ class HybridAdaptive(Flushing[Entry]):
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         if peer == self.me:
             return
+        if peer in self.channels:
+            self._await(peer, self.channels[peer], None)
         super().peer_down(peer, now, out)
         for name, channel in self.channels.items():
-            self._be_patient(name, channel, now, out)
+            self._poll(name, channel, now, out)
         self.constraints.gone(peer)
-        waiting = [source for sources in self.watch.pop(peer, {}).values() for source in sources]
-        self._deliver_all(waiting, now, out)
+        self._await_no_more(peer, now, out)
         self._ask_without(peer, now, out)
         self._go_ahead(now, out)
 

@@ -90,7 +90,18 @@ class Telling:
 class AdaptiveChannel(Channel):
     """What a process keeps of one peer, in both directions, besides."""
 
-    __slots__ = ("cons", "flush", "flush_until", "held", "holding", "named", "run", "unnamed")
+    __slots__ = (
+        "awaited",
+        "cons",
+        "flush",
+        "flush_until",
+        "held",
+        "holding",
+        "named",
+        "polls",
+        "run",
+        "unnamed",
+    )
 
     def __init__(self, peer: Process, pace: Pace) -> None:
         super().__init__(peer, pace)
@@ -107,6 +118,10 @@ class AdaptiveChannel(Channel):
         """What messages of the peer named, and is not known to hold (cons)."""
         self.held = 0
         """All that the peer's messages named holds, up to this one (dk); it may be ahead of deliveries."""
+        self.awaited: tuple[Process, int] | None = None
+        """Whose message, of which number, the peer's next one waits for."""
+        self.polls = False
+        """The peer's acks are asked for now and then."""
         self.flush = self.flush_until = 0
         """The peer's last question, and that it is answered when all messages below this are acknowledged;
         0: it is answered."""

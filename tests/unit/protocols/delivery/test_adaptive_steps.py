@@ -212,6 +212,17 @@ def test_a_peer_that_names_and_never_tells_is_not_listened_to() -> None:
     assert len(sink.delivered) == 6, "it goes on where it was"
 
 
+def test_a_message_that_comes_again_and_again_waits_for_one_thing_at_a_time() -> None:
+    stage = stage_of(3, retransmit=True)
+    machine, sink = stage.machines[1], stage.sinks[1]
+    for k in range(1, 100):
+        machine.receive("p0", Told((), 0, 1, 0, (Wait("p2", k),), (), False, None), 0, sink)
+    assert machine.watch == {"p2": {99: ["p0"]}}
+    stage.evict(1, 2)
+    assert [str(message_id) for message_id, _ in sink.delivered] == ["p0#1"]
+    assert machine.watch == {}
+
+
 def test_who_is_gone_is_not_waited_for() -> None:
     """1's message waits at 2 for one of 0, who is gone."""
     stage = stage_of(3)
