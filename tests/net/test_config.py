@@ -28,7 +28,10 @@ GOOD: dict[str, Any] = {"name": "alice", "listen": "127.0.0.1:7001", "peers": {"
         ({"peers": {"bob": "127.0.0.1:7002", "carol": 7}}, "peers.carol: expected `str`, got `int`"),
         ({"peers": {"bob": "127.0.0.1:7001"}}, "peers.bob: 127.0.0.1:7001 is where this node itself listens"),
         ({"peers": {"bob": "192.0.2.1:7002"}}, "peers.bob: 192.0.2.1:7002 is no loopback address"),
-        ({"algorithm": "pak"}, "algorithm: pak runs in the simulator only; nodes run: hybrid_adaptive_multicast"),
+        (
+            {"algorithm": "pak"},
+            "algorithm: pak runs in the simulator only; nodes run: hybrid_adaptive_multicast",
+        ),
         ({"algorithm": "nope"}, "algorithm: nope is no algorithm; nodes run: hybrid_adaptive_multicast"),
         ({"algorithm": "prc_spray"}, "transport: prc_spray needs reliable links and FIFO links"),
         ({"algorithm": "prc_spray", "transport": "tcp"}, "peers: prc_spray has a changing group"),

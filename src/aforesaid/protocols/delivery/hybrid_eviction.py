@@ -60,7 +60,10 @@ class Evicting(ABC):
         """A peer tells who is gone, and need not be told."""
         self._evict_all(gone, now, out)
         if set(self._untold(channel.told)) <= set(gone):
-            channel.told = channel.known = len(self.evicted)
+            channel.told = len(self.evicted)
+            # What we told it besides may be lost on its way, and must be told again then.
+            if set(self._untold(channel.known)) <= set(gone):
+                channel.known = channel.told
 
     def _evict_all(self, gone: tuple[Process, ...], now: Nanoseconds, out: Effects) -> None:
         for peer in gone:
