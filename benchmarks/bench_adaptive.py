@@ -193,8 +193,6 @@ class Outcome:
     rounds: int = 0
     late_ms: list[float] = field(default_factory=list)
     """How much later than its optimum each copy was delivered."""
-    held_ms: float = 0
-    """How long a message was kept back before it left, at most."""
     sizes: list[int] = field(default_factory=list)
     control_bytes: int = 0
     messages: int = 0
@@ -232,7 +230,7 @@ class World:
         heapq.heappush(self.agenda, (at, next(self.order), action, arguments))
 
     def say(self, me: str, told: Say) -> None:
-        seat, (targets, what) = Seat(), told
+        seat, (targets, what) = Recorder(), told
         place = self.index[me]
         message_id = saying(self.machines[me])(targets, what, self.now, seat)
         for target in targets:
@@ -244,11 +242,11 @@ class World:
         self.act(me, seat)
 
     def arrive(self, me: str, source: str, frame: Any) -> None:
-        seat = Seat()
+        seat = Recorder()
         self.machines[me].receive(source, frame, self.now, seat)
         self.act(me, seat)
 
-    def act(self, me: str, seat: "Seat") -> None:
+    def act(self, me: str, seat: Recorder) -> None:
         for target, frame in seat.sent:
             payloads = marked(frame, PAYLOAD)
             size = len(msgspec.msgpack.encode(frame))
@@ -269,10 +267,6 @@ class World:
                 self.say(me, told)
 
 
-class Seat(Recorder):
-    """What a protocol asks for in one step."""
-
-
 def links(load: Load, path: Path | None) -> Any:
     """The delay of each link, one way, by places."""
     size = range(len(load.names))
@@ -285,8 +279,11 @@ def links(load: Load, path: Path | None) -> Any:
 
 def read(path: Path) -> list[list[float]]:
     """Round trips in ms, as a table with names in the first line and column; # begins a comment."""
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    table = [[float(cell) for cell in row[1:]] for row in list(csv.reader(lines))[1:]]
+    try:
+        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        table = [[float(cell) for cell in row[1:]] for row in list(csv.reader(lines))[1:]]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path}: no table of round trips: {error}") from None
     if any(len(row) != len(table) for row in table):
         raise SystemExit(f"{path}: not a square table of round trips")
     return table

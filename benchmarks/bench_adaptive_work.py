@@ -25,7 +25,7 @@ from aforesaid.reproduce.costs import lines_of
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from support.recorder import Recorder
+from support.recorder import Outbox, Recorder
 
 PEERS = (10, 50, 200, 1_000, 2_000)
 KNOWN = (10, 100, 1_000)
@@ -68,26 +68,13 @@ def told(title: str, row: list[float]) -> list[str]:
     return [f"work grows, {title}: {growth:.2f}"] if growth > GROWTH_MAX else []
 
 
-class Sink(Recorder):
-    """Takes what the hub sends; the benchmark answers for the peers."""
-
-    def deliver(self, message_id: Any, payload: Any) -> None:
-        pass
-
-    def arm(self, timer: Any, deadline: int) -> None:
-        pass
-
-    def disarm(self, timer: Any) -> None:
-        pass
-
-
 def by_peers(peers: int, order: str) -> float:
     """Rounds: each peer sends the hub a message that names three others' and is opaque; the hub says
     something to each, twice; all peers tell that it holds, then all acks come."""
     chance = random.Random(peers)
     names = [f"peer{i}" for i in range(peers)]
     # What is left over when a step has been long enough would wait for a timer, and there is none.
-    hub, sink, operations = HybridAdaptive("hub", constraints=BOUND, batch=1 << 20), Sink(), 0
+    hub, sink, operations = HybridAdaptive("hub", constraints=BOUND, batch=1 << 20), Outbox(), 0
 
     def ordered(items: list[Any]) -> list[Any]:
         if order == "reverse":
@@ -120,7 +107,7 @@ def by_peers(peers: int, order: str) -> float:
 def by_known(known: int, how: str) -> float:
     """The hub knows so many constraints when it begins to talk with ten peers, in turn, one message under
     way with each; each peer names something of its own each time."""
-    hub, sink = HybridAdaptive("hub", constraints=BOUND), Sink()
+    hub, sink = HybridAdaptive("hub", constraints=BOUND), Outbox()
     names = [f"peer{i}" for i in range(10)]
     peer = names[0]
     teller = peer if how == "told by it" else "teller"

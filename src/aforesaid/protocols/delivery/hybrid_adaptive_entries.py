@@ -1,18 +1,11 @@
 """The entries of adaptive hybrid buffering: options, frames, needs and promises."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
 
-from aforesaid.protocols.algorithm import (
-    BEST_EFFORT,
-    ORDER,
-    ORDER_UNLESS_LOST,
-    RELIABLE,
-    Algorithm,
-    Need,
-    Setup,
-)
+from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
@@ -22,7 +15,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     Holds,
     Told,
 )
-from aforesaid.protocols.delivery.hybrid_entry import HybridOptions
+from aforesaid.protocols.delivery.hybrid_entry import HybridOptions, hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Notice
 from aforesaid.protocols.options import keywords
 
@@ -36,23 +29,19 @@ class AdaptiveOptions(HybridOptions, frozen=True):
 
 
 def _entry(name: str, title: str, unicast: bool) -> Algorithm:
+    """As the others of the family, but for what they say to each other and are told at the outset."""
+
     def make(setup: Setup, options: AdaptiveOptions) -> HybridAdaptive:
         settings = keywords(options, resend_ms="resend_after")
         return HybridAdaptive(setup.me, setup.incarnation, group=setup.group, unicast=unicast, **settings)
 
-    return Algorithm(
-        name=name,
-        title=title,
+    return replace(
+        hybrid_entry(name, title, "future work", HybridAdaptive, unicast),
         sources=(cite("almeida2026hybrid", "its future work, ours"),),
-        needs=(Need.FIXED_GROUP, Need.DETECTOR),
-        promises=(*RELIABLE, *ORDER),
-        promises_if_crashed=(*(RELIABLE if unicast else BEST_EFFORT), *ORDER_UNLESS_LOST),
         metadata="two numbers, a flag, and up to B constraints of two names and a number",
         make=make,
         options=AdaptiveOptions,
         frames=(Told, Ack, Holds, Early, Notice, Flush, Flushed),
-        addressed=True,
-        unicast=unicast,
     )
 
 

@@ -22,6 +22,15 @@ def stage_of(n: int, constraints: int = 1, **settings: Any) -> Stage:
     return Stage(partial(Machine, group=group, constraints=constraints), n, **settings)
 
 
+def relay(stage: Stage) -> None:
+    """0 says something to 2 that does not arrive, and to 1, who says something to 2 that does."""
+    stage.say(0, 2)
+    stage.say(0, 1)
+    stage.arrive(Told, 0, 1)
+    stage.say(1, 2)
+    stage.arrive(Told, 1, 2)
+
+
 def why(stage: Stage, i: int, origin: int, number: int) -> list[str]:
     reasons = stage.machines[i].reasons(MessageId(f"p{origin}", 0, number))
     return [worded(reason) for reason in reasons]
@@ -49,11 +58,7 @@ def test_a_message_names_what_its_receiver_might_overtake() -> None:
 
 def test_where_acks_are_lost_what_is_held_is_told_to_have_come() -> None:
     stage = stage_of(3, retransmit=True)
-    stage.say(0, 2)
-    stage.say(0, 1)
-    stage.arrive(Told, 0, 1)
-    stage.say(1, 2)
-    stage.arrive(Told, 1, 2)
+    relay(stage)
     assert stage.between(2, 1) == [Early(0, 1)]
     stage.arrive(Early, 2, 1)
     stage.arrive(Told, 0, 2)
@@ -226,11 +231,7 @@ def test_a_message_that_comes_again_and_again_waits_for_one_thing_at_a_time() ->
 def test_who_is_gone_is_not_waited_for() -> None:
     """1's message waits at 2 for one of 0, who is gone."""
     stage = stage_of(3)
-    stage.say(0, 2)
-    stage.say(0, 1)
-    stage.arrive(Told, 0, 1)
-    stage.say(1, 2)
-    stage.arrive(Told, 1, 2)
+    relay(stage)
     stage.evict(2, 0)
     assert stage.got[2] == ["p1#1"]
     stage.arrive(Told, 0, 2)
@@ -240,11 +241,7 @@ def test_who_is_gone_is_not_waited_for() -> None:
 def test_who_owes_an_ack_is_told_who_is_gone() -> None:
     """It may be holding the message for one of them, and have evicted nobody."""
     stage = stage_of(3)
-    stage.say(0, 2)
-    stage.say(0, 1)
-    stage.arrive(Told, 0, 1)
-    stage.say(1, 2)
-    stage.arrive(Told, 1, 2)
+    relay(stage)
     stage.evict(1, 0)
     stage.arrive(Notice, 1, 2)
     assert stage.got[2] == ["p1#1"]
