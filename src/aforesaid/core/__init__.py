@@ -6,8 +6,11 @@ from aforesaid.core.capabilities import (
     HandingOver,
     Joining,
     Linking,
+    Ordering,
     Owing,
+    PartialOrder,
     Windowed,
+    order_of,
 )
 from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
 from aforesaid.core.fields import Count, Members, Number, Payload, Process, Vector
@@ -61,7 +64,9 @@ __all__ = [
     "Misuse",
     "Nanoseconds",
     "Number",
+    "Ordering",
     "Owing",
+    "PartialOrder",
     "Payload",
     "Process",
     "Reason",
@@ -78,6 +83,7 @@ __all__ = [
     "link_of",
     "message_label",
     "new",
+    "order_of",
     "process_label",
     "saying",
     "worded",

@@ -102,3 +102,30 @@ class Explaining(Protocol):
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         """Why it is not sent, acknowledged, permitted or delivered yet; Misuse if it was never said here."""
+
+
+class PartialOrder(Protocol):
+    """What one process knows of what came before what."""
+
+    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+        """The application has this message, which carried these ids: what it says from now on follows it."""
+
+    def after(self, message_id: MessageId) -> tuple[MessageId, ...] | None:
+        """The immediate predecessors of a message said or taken here; None: forgotten."""
+
+    def precedes(self, one: MessageId, other: MessageId) -> bool | None:
+        """Whether one came before the other; None: not known, or not any more."""
+
+
+@runtime_checkable
+class Ordering(Protocol):
+    """Its messages carry what they follow: payloads go down and come up as `Placed`."""
+
+    @property
+    def order(self) -> PartialOrder | None:
+        """None if they do not, after all."""
+
+
+def order_of(machine: Any) -> PartialOrder | None:
+    """Whom a host tells of every message the application takes, where messages carry what they follow."""
+    return machine.order if isinstance(machine, Ordering) else None

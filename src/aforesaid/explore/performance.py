@@ -24,6 +24,7 @@ from aforesaid.core import (
     Timer,
     freeze,
     link_of,
+    order_of,
     saying,
 )
 from aforesaid.explore.schedule import shown
@@ -139,6 +140,7 @@ def perform(
                 links_of(machine).link_down(event.what, NOW, deed)
             case _:
                 machine.peer_down(event.peer, NOW, deed)
+        deed.told = _taken(machine, deed.told)
     except Exception as error:
         # Whatever a protocol raises is a finding about the protocol, to be shown with its schedule.
         deed.failure = f"the protocol of {process} raised {type(error).__name__}: {error}"
@@ -146,6 +148,17 @@ def perform(
         if target == process or target not in cast.rank:
             deed.failure = deed.failure or f"{process} sent {shown(message)} to {target}"
     return deed
+
+
+def _taken(machine: Speaker, told: list[Told]) -> list[Told]:
+    """What the application was told, as it sees it: it takes what is delivered at once."""
+    order = order_of(machine)
+    if order is None:
+        return told
+    for message_id, placed, stable in told:
+        if not stable:
+            order.take(message_id, placed.predecessors)
+    return [each if each.stable else Told(each.message_id, each.payload.payload) for each in told]
 
 
 def identified(cast: Cast, process: Process, told: Told) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aforesaid.core import MILLISECOND, Message, Misuse, Process, Speaker, Timer, freeze, link_of
+from aforesaid.core import MILLISECOND, Message, Misuse, Process, Speaker, Timer, freeze, link_of, order_of
 from aforesaid.explore.performance import (
     UNKNOWN,
     Deed,
@@ -178,9 +178,9 @@ class Rerun:
                 event = self._event(seat, step)
                 deed = perform(self.cast, seat.name, seat.machine, event, step.choices)
                 if event.do == "speak":
-                    self._tracer.sent(
-                        seat.index, self.cast.message_ids[event.what], now, self._indices(event)
-                    )
+                    said, order = self.cast.message_ids[event.what], order_of(seat.machine)
+                    after = None if order is None else order.after(said)
+                    self._tracer.sent(seat.index, said, now, self._indices(event), after)
                 self._apply(seat, deed, now)
 
     def _event(self, seat: Seat, step: Step) -> Input:

@@ -1,4 +1,4 @@
-"""The catalog: every algorithm by name."""
+"""The catalog: every algorithm by name. Causal broadcasts without vectors may carry their frontier."""
 
 from aforesaid.core import Misuse
 from aforesaid.protocols import outside
@@ -16,20 +16,22 @@ from aforesaid.protocols.delivery import (
     mf,
     rst,
 )
+from aforesaid.protocols.frontier import with_frontier
 from aforesaid.protocols.overlay import link_memory, prc_entries, preventive
 
 __all__ = ["CATALOG", "Algorithm", "Setup", "algorithm"]
 
 _ENTRIES = (
     *unordered.ENTRIES,
-    *no_waiting.ENTRIES,
+    *map(with_frontier, no_waiting.ENTRIES),
+    # Who has a vector has no need of a frontier: vectors tell what is concurrent.
     *waiting.ENTRIES,
     *pak.ENTRIES,
-    newtop.ENTRY,
-    tree.ENTRY,
-    link_memory.ENTRY,
-    preventive.ENTRY,
-    *prc_entries.ENTRIES,
+    with_frontier(newtop.ENTRY),
+    with_frontier(tree.ENTRY),
+    with_frontier(link_memory.ENTRY),
+    with_frontier(preventive.ENTRY),
+    *map(with_frontier, prc_entries.ENTRIES),
     hybrid_basic.ENTRY,
     hybrid_sps.ENTRY,
     hybrid_multicast.ENTRY,

@@ -10,7 +10,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from aforesaid.core import Joining, Linking, MessageId, Misuse, Nanoseconds, Process, Speaker, Timer, saying
+from aforesaid.core import (
+    Joining,
+    Linking,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Process,
+    Speaker,
+    Timer,
+    order_of,
+    saying,
+)
 
 if TYPE_CHECKING:
     from aforesaid.sim.simulation import Simulation
@@ -39,6 +50,7 @@ class Seat:
         "machine",
         "name",
         "network",
+        "order",
         "paused",
         "say",
         "simulation",
@@ -68,6 +80,7 @@ class Seat:
         self.say = saying(machine)
         self.linking = machine if isinstance(machine, Linking) else None
         self.joining = machine if isinstance(machine, Joining) else None
+        self.order = order_of(machine)
 
     @property
     def links(self) -> Linking:

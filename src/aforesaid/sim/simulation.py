@@ -304,7 +304,8 @@ class Simulation:
             self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload, targets))
             return
         audience = [self.seats[target].index for target in targets] if self.algorithm.addressed else None
-        self.tracer.sent(seat.index, message_id, self.now, audience)
+        after = None if seat.order is None else seat.order.after(message_id)
+        self.tracer.sent(seat.index, message_id, self.now, audience, after)
         self.messages += 1
 
     def _expire(self, seat: Seat, timer: Timer, armed: int) -> None:
@@ -328,6 +329,9 @@ class Simulation:
             if payload is ISOLATED:
                 isolated = True
                 continue
+            if seat.order is not None:
+                seat.order.take(message_id, payload.predecessors)
+                payload = payload.payload
             self.tracer.delivered(seat.index, message_id, self.now)
             self.deliveries += 1
             if self.faults.watching:

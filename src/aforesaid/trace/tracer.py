@@ -122,13 +122,19 @@ class Tracer:
         message_id: MessageId,
         now: Nanoseconds,
         audience: Sequence[int] | None = None,
+        carried: Sequence[MessageId] | None = None,
     ) -> int:
-        """A process sends a message, to all or to an audience. Returns its index."""
+        """A process sends a message, to all or to an audience. Returns its index.
+
+        What a message itself carries as its predecessors is what is recorded, right or wrong: the checker
+        judges it (rule `recorded`). The frontier goes by what was seen here.
+        """
         watched = self._processes[process]
         if message_id.number != len(watched.numbers) + 1:
             raise WrongValue(f"{message_id} does not follow message {len(watched.numbers)} of {watched.name}")
         after = tuple(watched.frontier)
-        message = self._add_message(process, message_id.number, now, watched.delivered, after, audience)
+        recorded = after if carried is None else tuple(map(self._message, carried))
+        message = self._add_message(process, message_id.number, now, watched.delivered, recorded, audience)
         watched.numbers.append(message)
         watched.frontier = {message: None}
         owed = self._alive if audience is None else len(audience)

@@ -23,6 +23,8 @@ from aforesaid.core import (
     Misuse,
     Nanoseconds,
     Number,
+    Ordering,
+    PartialOrder,
     Payload,
     Process,
     Reason,
@@ -54,7 +56,7 @@ class Ack(NamedTuple):
     number: Number
 
 
-class Links(Acknowledging, Explaining, Generic[Above]):
+class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
     """A protocol and its links, seen by the host as one protocol; see `perfectly_linked`."""
 
     def __init__(
@@ -119,6 +121,10 @@ class Links(Acknowledging, Explaining, Generic[Above]):
         if not isinstance(self.above, Explaining):
             return (Reason("untold", message_id), *unacked)
         return self.above.reasons(message_id) or unacked or (Reason("received", message_id),)
+
+    @property
+    def order(self) -> PartialOrder | None:
+        return self.above.order if isinstance(self.above, Ordering) else None
 
     def sent(self) -> Mapping[Process, int]:
         return self.numbers
