@@ -73,10 +73,11 @@ def carrier_of(config: Config, incarnation: int, above: Above, book: Book) -> Ca
     if entry.linked:
         # The buffer of a new link is one frame, of many payloads.
         frame_bytes_max = max(frame_bytes_max, config.queues.link_bytes)
-    codec = Codec(shapes_of(entry, config.group), frame_bytes_max)
+    codec = Codec(shapes_of(entry, config.group, config.frontier), frame_bytes_max)
     limits = Limits(frame_bytes_max=frame_bytes_max, bytes_per_source_max=4 * frame_bytes_max)
     inlet = Inlet(codec, Reassembly(limits))
-    me = Header(cluster_id(config.cluster, entry.name), config.name, incarnation)
+    speaks = f"{entry.name}+frontier" if config.frontier else entry.name
+    me = Header(cluster_id(config.cluster, speaks), config.name, incarnation)
     if config.transport == "udp":
         return DatagramCarrier(config, datagram_seals(config, me), inlet, above)
     return StreamCarrier(config, stream_contexts(config), me, inlet, above, book)

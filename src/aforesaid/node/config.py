@@ -154,6 +154,11 @@ class Config(Part, frozen=True):
     def entry(self) -> Algorithm:
         return algorithm(self.algorithm)
 
+    @property
+    def frontier(self) -> bool:
+        """Whether messages carry their causal frontier."""
+        return bool(self.options.get("frontier"))
+
     def _entry(self) -> Algorithm:
         able = ", ".join(sorted(name for name, entry in CATALOG.items() if entry.deployable))
         try:

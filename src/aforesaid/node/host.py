@@ -30,6 +30,7 @@ from aforesaid.core import (
     Speaker,
     Timer,
     declaration_of,
+    order_of,
     saying,
 )
 from aforesaid.node.building import backlog_of, flight_of, machine_of
@@ -66,6 +67,7 @@ class Host:
         self.machine: Speaker = machine_of(config, incarnation)
         self._say_it = saying(self.machine)
         self._linking = self.machine if isinstance(self.machine, Linking) else None
+        self._order = order_of(self.machine)
         self.carrier = carrier(self)
         self.inbox = inbox
         self.gone: dict[Process, str] = {}
@@ -315,10 +317,13 @@ class Host:
             if self._linking is not None:
                 self._note_link(target, message, self._linking)
 
-    def deliver(self, message_id: MessageId, payload: bytes) -> None:
+    def deliver(self, message_id: MessageId, payload: Any) -> None:
         if self.recorder is not None:
             self.recorder.add(("d", *message_id, self.wall()))
-        self.inbox.put(message_id, payload)
+        if self._order is None:
+            self.inbox.put(message_id, payload)
+        else:
+            self.inbox.put(message_id, payload.payload, payload.predecessors, self._order)
 
     def stable(self, message_id: MessageId) -> None:
         self.record("k", *message_id, self.wall())

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from aforesaid.core import Message as Frame
-from aforesaid.core import MessageId, Process
+from aforesaid.core import MessageId, PartialOrder, Process
 from aforesaid.core.fields import PAYLOAD, marked
 from aforesaid.node.messages import Message
 
@@ -32,8 +32,14 @@ class Inbox:
     def full(self) -> bool:
         return self.messages >= self.messages_max or self.bytes >= self.bytes_max
 
-    def put(self, message_id: MessageId, payload: bytes) -> None:
-        self._queue.append(Message(message_id, payload, self._acknowledge))
+    def put(
+        self,
+        message_id: MessageId,
+        payload: bytes,
+        after: tuple[MessageId, ...] = (),
+        order: PartialOrder | None = None,
+    ) -> None:
+        self._queue.append(Message(message_id, payload, self._acknowledge, after, order))
         self.messages += 1
         self.bytes += len(payload)
         self._wake()
@@ -48,7 +54,9 @@ class Inbox:
             if self._taker is None or self._taker.done():
                 self._taker = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._taker)
-        return self._queue.popleft()
+        message = self._queue.popleft()
+        message.taken()
+        return message
 
     def close(self, error: Exception | None = None) -> None:
         """No more will come; what is here can still be taken, and then the error is raised, if any."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from aforesaid.core import MessageId, Misuse, Nanoseconds, Process
+from aforesaid.core import MessageId, Misuse, Nanoseconds, PartialOrder, Process
 
 if TYPE_CHECKING:
     from aforesaid.node.flight import WindowFlight
@@ -13,14 +13,22 @@ if TYPE_CHECKING:
 class Message:
     """A message as it was delivered."""
 
-    __slots__ = ("_acknowledge", "id", "payload")
+    __slots__ = ("_acknowledge", "_after", "_order", "id", "payload")
 
     def __init__(
-        self, message_id: MessageId, payload: bytes, acknowledge: "Callable[[Message], None]"
+        self,
+        message_id: MessageId,
+        payload: bytes,
+        acknowledge: "Callable[[Message], None]",
+        after: tuple[MessageId, ...] = (),
+        order: PartialOrder | None = None,
     ) -> None:
         self.id = message_id
         self.payload = payload
         self._acknowledge: Callable[[Message], None] | None = acknowledge
+        self._after = after
+        self._order = order
+        """Of the incarnation that it was delivered to; None if messages do not carry their frontier."""
 
     @property
     def origin(self) -> Process:
@@ -33,8 +41,39 @@ class Message:
             self._acknowledge(self)
             self._acknowledge = None
 
+    @property
+    def after(self) -> tuple[MessageId, ...]:
+        """Its immediate predecessors: what its author had said or taken, and nothing in between follows."""
+        self._known_order()
+        return self._after
+
+    def follows(self, other: "Message | MessageId") -> bool | None:
+        """Whether its author had said or taken the other one, or one that follows it; None: not known."""
+        return self._known_order().precedes(_id_of(other), self.id)
+
+    def concurrent_with(self, other: "Message | MessageId") -> bool | None:
+        """Whether neither follows the other. None: not known, for one is not among the last `window` messages
+        that this incarnation of the node said or took."""
+        order, other = self._known_order(), _id_of(other)
+        before, behind = order.precedes(other, self.id), order.precedes(self.id, other)
+        return None if before is None else other != self.id and not before and not behind
+
+    def taken(self) -> None:
+        """The application has it: what it says from now on follows it."""
+        if self._order is not None:
+            self._order.take(self.id, self._after)
+
+    def _known_order(self) -> PartialOrder:
+        if self._order is None:
+            raise Misuse("messages do not tell what they follow; set frontier = true in the options")
+        return self._order
+
     def __repr__(self) -> str:
         return f"<Message {self.id} of {len(self.payload)} bytes>"
+
+
+def _id_of(message: Message | MessageId) -> MessageId:
+    return message.id if isinstance(message, Message) else message
 
 
 class Receipt:

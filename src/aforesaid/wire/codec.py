@@ -52,7 +52,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Either:
-    """A Shape or Several, or an atom: bytes or None."""
+    """A Shape or Several, or an atom: bytes, None, or a map that msgspec knows."""
 
     part: Any
     atom: Any

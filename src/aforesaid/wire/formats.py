@@ -20,6 +20,7 @@ from aforesaid.core import Misuse, Process, declaration_of
 from aforesaid.core.fields import NAME, PAYLOAD, AtMost, PerMember, Where, Within, hints_of
 from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import algorithm
+from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.links import perfect
 from aforesaid.wire.codec import Either, Name, Several, Shape
 
@@ -30,14 +31,20 @@ TEXT_CHARS_MAX = 255
 """Of a text that is no name."""
 
 
-def shapes_of(name: str | Algorithm, group: Sequence[Process] = ()) -> tuple[Shape, ...]:
-    """The format of an algorithm, as nodes speak it; a fixed group is told at the outset."""
+def shapes_of(
+    name: str | Algorithm, group: Sequence[Process] = (), frontier: bool = False
+) -> tuple[Shape, ...]:
+    """The format of an algorithm, as nodes speak it; a fixed group is told at the outset.
+
+    Where messages carry their frontier, what is said is `Placed` wherever else it is bytes.
+    """
     entry = algorithm(name) if isinstance(name, str) else name
     if not entry.frames:
         raise Misuse(f"no wire format is published for {entry.name!r}: it runs in the simulator only")
     if Need.FIXED_GROUP in entry.needs and not 0 < len(group) <= GROUP_MAX:
         raise Misuse(f"a fixed group has 1 to {GROUP_MAX} members, not {len(group)}")
-    reader = _Reader(tuple(group) if Need.FIXED_GROUP in entry.needs else None)
+    known = tuple(group) if Need.FIXED_GROUP in entry.needs else None
+    reader = _Reader(known, Placed if frontier else bytes)
     return tuple(reader.shape(kind) for kind in frames_of(entry))
 
 
@@ -51,8 +58,9 @@ def frames_of(entry: Algorithm) -> tuple[Any, ...]:
 class _Reader:
     """Reads shapes off declared types, for one group; None: the group changes."""
 
-    def __init__(self, group: tuple[Process, ...] | None) -> None:
+    def __init__(self, group: tuple[Process, ...] | None, payload: type) -> None:
         self._group = group
+        self._payload = payload
         self._name: Any = Name if group is None else Literal[group]
         self._members_max = GROUP_MAX if group is None else len(group)
 
@@ -95,7 +103,7 @@ class _Reader:
                 case _ if mark == NAME:
                     return self._name
                 case _ if mark == PAYLOAD:
-                    return bytes
+                    return self._payload
                 case Within(least, most):
                     return Annotated[kind, Meta(ge=least, le=most)]
                 case AtMost(items):

@@ -60,7 +60,10 @@ class Opened(NamedTuple):
 
 
 def cluster_id(name: str, algorithm: str) -> bytes:
-    """By what a cluster knows its own packets. Tags mean nothing without the algorithm: it is part of it."""
+    """By what a cluster knows its own packets. Tags mean nothing without the algorithm: it is part of it.
+
+    Nodes whose messages carry their frontier write `+frontier` behind the algorithm's name.
+    """
     return hashlib.sha256(f"aforesaid cluster {algorithm} {name}".encode()).digest()[:CLUSTER_BYTES]
 
 
