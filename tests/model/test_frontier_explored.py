@@ -26,7 +26,7 @@ class Sworn(NamedTuple):
 
 
 class Witness:
-    """Stands between a frontier and its broadcast, carries whole pasts, and raises where the frontier errs."""
+    """Between a frontier and its broadcast: it carries whole pasts, and raises where the frontier errs."""
 
     def __init__(self, below: Any) -> None:
         self.below = below

@@ -4,8 +4,8 @@
 
 The worlds are those of `prc_campaign`: links that open, close and break, joins, leaves, crashes, isolation,
 and workloads that answer what they hear, some in the midst of what was delivered with it. Of every message
-the predecessors it carries are the true ones, no more and no less. Of every two messages that a process has in
-its window it knows which came first, or that neither did; of others it claims nothing that is not so. A
+the predecessors it carries are the true ones, no more and no less. Of every two messages that a process has
+in its window it knows which came first, or that neither did; of others it claims nothing that is not so. A
 failure prints the line that plays it again.
 """
 
@@ -129,7 +129,8 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(
             f"{setting:14}{len(runs):6,} runs, {messages:,} messages, {carried / messages:.2f} ids each, "
             f"{max(run.carried_max for run in runs)} at most; "
-            f"{sum(run.newcomers for run in runs):,} newcomers spoke; {sum(run.answers for run in runs):,} answers, {sum(run.unknown for run in runs):,} "
+            f"{sum(run.newcomers for run in runs):,} newcomers spoke; "
+            f"{sum(run.answers for run in runs):,} answers, {sum(run.unknown for run in runs):,} "
             f"unknown; {len(wrong)} went wrong\n" + "".join(f"  {line}\n" for line in wrong[:5])
         )
         sys.stdout.flush()

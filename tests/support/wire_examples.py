@@ -1,17 +1,20 @@
 """One message, or more, of every kind that the node algorithms send."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_adaptive_frames as adaptive
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
+from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.protocols.overlay.living import Heir, Spare
 from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
 from aforesaid.wire import Codec, shapes_of
+from aforesaid.wire.codec import Shape
 
 GROUP = ("alice", "bob", "carol")
 
@@ -75,6 +78,25 @@ MESSAGES: dict[str, list[Any]] = {
     ],
 }
 
+_FIRST = Placed((), b"hello")
+_LATER = Placed((MessageId("carol", 0, 1), MessageId("dörte", 3, 70_000)), b"")
+MESSAGES["prc_spray+frontier"] = [
+    overlay.Copy(_LID, MessageId("carol", 0, 1), _FIRST),
+    overlay.Copy(_LID, MessageId("bob", 0, 4), _LATER),
+    overlay.Buffer(
+        _LID,
+        ((MessageId("bob", 0, 4), _LATER), (MessageId("bob", 0, -2), _CONTROL._replace(link=None))),
+    ),
+    *(message for message in MESSAGES["prc_spray"] if type(message) not in (overlay.Copy, overlay.Buffer)),
+]
+"""Of nodes whose messages carry their frontier."""
 
-def codec(algorithm: str, **limits: int) -> Codec:
-    return Codec(shapes_of(algorithm, GROUP), **limits)
+
+def codec(name: str, group: Sequence[str] = GROUP, **limits: int) -> Codec:
+    """Of an algorithm, or of one with `+frontier`."""
+    return Codec(shapes(name, group), **limits)
+
+
+def shapes(name: str, group: Sequence[str] = GROUP) -> tuple[Shape, ...]:
+    algorithm, _, frontier = name.partition("+")
+    return shapes_of(algorithm, group, frontier=bool(frontier))

@@ -16,6 +16,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from aforesaid.core import Refused
+from aforesaid.protocols.frontier import Placed
 from aforesaid.security.datagrams import NOBODY, KeyRing, Opener, Sealer, derived_key
 from aforesaid.security.keys import ClusterKey
 from aforesaid.wire import Header, Reassembly, cluster_id, pack, read_header, unpack
@@ -61,6 +62,16 @@ BAD_FRAMES: dict[str, list[tuple[str, Any]]] = {
         ("a buffered payload with a number of a flood", (3, [LID, [[["bob", 0, -1], b""]]])),
         ("a process without a name", (4, [["", "bob", 0, 1]])),
     ],
+    "prc_spray+frontier": [
+        ("a payload without a place", (0, [LID, ["bob", 0, 1], b""])),
+        ("a place without a payload", (0, [LID, ["bob", 0, 1], {"a": []}])),
+        ("more than a place and a payload", (0, [LID, ["bob", 0, 1], {"a": [], "p": b"", "q": 1}])),
+        ("text is no payload", (0, [LID, ["bob", 0, 1], {"a": [], "p": "text"}])),
+        ("after message 0", (0, [LID, ["bob", 0, 1], {"a": [["bob", 0, 0]], "p": b""}])),
+        ("after a message of nobody", (0, [LID, ["bob", 0, 1], {"a": [["", 0, 1]], "p": b""}])),
+        ("a buffered payload without a place", (3, [LID, [[["bob", 0, 1], b""]]])),
+        ("a buffered payload with a number of a flood", (3, [LID, [[["bob", 0, -1], {"a": [], "p": b""}]]])),
+    ],
 }
 BAD_BYTES = [
     ("nothing", b""),
@@ -88,6 +99,8 @@ def shown(value: Any) -> Any:
         return {"hex": value.hex()}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {type(value).__name__: {name: shown(item) for name, item in value._asdict().items()}}
+    if isinstance(value, Placed):
+        return {"Placed": {"after": shown(value.after), "payload": shown(value.payload)}}
     return [shown(item) for item in value] if isinstance(value, tuple) else value
 
 

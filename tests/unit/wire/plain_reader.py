@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 
 def msgpack(data: bytes) -> Any:
-    """The value of one msgpack text; arrays as lists."""
+    """The value of one msgpack text; arrays as lists, short maps as dictionaries."""
     value, end = _value(data, 0)
     if end != len(data):
         raise ValueError("more than one value")
@@ -64,6 +64,9 @@ def _value(data: bytes, at: int) -> tuple[Any, int]:
     if first in _NUMBERS:
         end = at + 1 + struct.calcsize(_NUMBERS[first])
         return struct.unpack(_NUMBERS[first], data[at + 1 : end])[0], end
+    if 0x80 <= first <= 0x8F:
+        items, end = _array(data, at + 1, 2 * (first - 0x80))
+        return dict(zip(items[::2], items[1::2], strict=True)), end
     if 0x90 <= first <= 0x9F:
         return _array(data, at + 1, first - 0x90)
     if 0xA0 <= first <= 0xBF:

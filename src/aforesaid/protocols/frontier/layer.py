@@ -53,7 +53,12 @@ class Placed(Struct, frozen=True, forbid_unknown_fields=True, rename={"after": "
 
     @property
     def predecessors(self) -> tuple[MessageId, ...]:
+        """The ids, as such."""
         return tuple(MessageId(*each) for each in self.after)
+
+    def __len__(self) -> int:
+        """How many bytes are said: so hosts measure payloads."""
+        return len(self.payload)
 
 
 Below = TypeVar("Below", bound=CausalBroadcast)
