@@ -8,12 +8,18 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+FRIDGE_NOTE = ("buy bread / buy eggs", "buy bread and eggs")
+
 
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
         ("chat", {"alice: Is it Friday?", "bob: Yes."}),
         ("shopping_list", set()),
+        (
+            "fridge_note",
+            {f"{name} reads: {text}" for name in ("ann", "ben", "cem") for text in FRIDGE_NOTE},
+        ),
         ("pipeline", {"auditor: 20 orders, each heard of as intake -> pricing -> shipping"}),
     ],
 )
