@@ -1,12 +1,12 @@
 """The causal frontiers of a whole fleet: what every message would carry, and what it costs to keep.
 
 The rule is that of `protocols.frontier`: a message carries F of its origin, then F = {m}; on delivery of m,
-F = (F \\ P) ∪ {m}. A process that enters, or begins again, has F empty. The kernel tells what was delivered in
-order, and a second kernel follows it, chunk by chunk: so the fleet itself knows nothing of it.
+F = (F \\ P) ∪ {m}. A process that enters, or begins again, has F empty. The kernel tells what was delivered,
+in order, and a second kernel follows it, chunk by chunk: so the fleet itself knows nothing of it.
 
-F and P are rows of bits, one for each of the last `window` messages said: a delivery is a few words. A message
-that is in some F when its bit is needed again is dropped from it and counted in `forgotten`; where nobody
-crashes and the overlay holds together there is none, for what everyone delivers is soon followed.
+F and P are rows of bits, one for each of the last `window` messages said: a delivery takes a few words. What
+is in some F when its bit is needed again is dropped from it and counted in `forgotten`; where nobody crashes
+and the overlay holds together there is none, for what everyone delivers is soon followed.
 """
 
 from collections.abc import Callable
@@ -87,10 +87,8 @@ class _Follower:
     def after(self) -> list[list[int]]:
         """A bit stands for the last message of that number, modulo the window, before the one that has it."""
         bits = np.unpackbits(self.kept.view(np.uint8), axis=1, bitorder="little")
-        return [
-            sorted(int(said - (said - place) % self.window or said - self.window) for place in np.flatnonzero(row))
-            for said, row in enumerate(bits)
-        ]
+        before = ((said - 1, np.flatnonzero(row)) for said, row in enumerate(bits))
+        return [sorted((last - (last - places) % self.window).tolist()) for last, places in before]
 
 
 def _window(plan: Plan, says: Records) -> int:
