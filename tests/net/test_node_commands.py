@@ -73,6 +73,14 @@ def test_two_nodes_on_standard_input_and_output(tmp_path: Path) -> None:
     assert check(open_trace(tmp_path / "traces/run=nodes")).value() == "kept"
 
 
+def test_lines_tell_what_messages_follow(tmp_path: Path) -> None:
+    facts = {"name": "alice", "algorithm": "prc_spray", "transport": "tcp", "options": {"frontier": True}}
+    config = write_toml(tmp_path / "alice.toml", {**facts, "linger_s": 1.0})
+    ran = finished("node", "--config", config, input='{"payload": "one"}\n{"payload": "two"}\n')
+    heard = [line for line in map(json.loads, ran.stdout.splitlines()) if "origin" in line]
+    assert [line["after"] for line in heard] == [[], [heard[0]["id"]]], ran
+
+
 def test_a_cluster_that_can_be_asked_and_stopped(tmp_path: Path) -> None:
     directory = tmp_path / "c"
     cluster = cluster_of_two(directory)

@@ -4,7 +4,8 @@ In:   {"to": ["bob"], "payload": "hello"}        to some;   {"payload": "hello"}
       "payload_base64" in place of "payload" for bytes that are no text; {"evict": "bob"}
 Out:  {"ready": "alice", "address": ...}         once, first
       {"said": "alice~7#1"}                      for each message in, in order, when it was accepted
-      {"origin": "bob", "id": "bob~3#1", "payload": "hi"}   a message was delivered
+      {"origin": "bob", "id": "bob~3#1", "payload": "hi"}   a message was delivered; with frontier = true
+                                                 "after": ["alice~7#1"], its immediate predecessors, too
       {"error": "..."}                           a line that could not be
 The end of the input closes the node, once others have what was said; so does a reader that has gone.
 """
@@ -83,7 +84,7 @@ async def _cancelled(*tasks: "asyncio.Task[Any]") -> None:
 async def _hear(node: Node, write: Write) -> None:
     await write({"ready": node.name, "address": str(node.address), "incarnation": node.incarnation})
     async for message in node:
-        await write(_worded(message))
+        await write(_worded(message, node.config.frontier))
         message.ack()
 
 
@@ -151,8 +152,10 @@ def _payload(request: dict[str, Any]) -> bytes:
     raise Misuse('"payload" is a text, or "payload_base64" bytes in Base64')
 
 
-def _worded(message: Message) -> dict[str, Any]:
+def _worded(message: Message, frontier: bool) -> dict[str, Any]:
     worded: dict[str, Any] = {"origin": message.origin, "id": str(message.id)}
+    if frontier:
+        worded["after"] = [str(message_id) for message_id in message.after]
     try:
         worded["payload"] = message.payload.decode()
     except UnicodeDecodeError:
