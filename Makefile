@@ -51,10 +51,10 @@ bench: $(READY)
 	@for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
 campaign: $(READY)
+	@$(BIN)/python tests/sim/frontier_campaign.py 100
 	@$(BIN)/python tests/oracle/campaign.py 1500
 	@$(BIN)/python tests/oracle/adaptive_campaign.py 850
 	@$(BIN)/python tests/sim/prc_campaign.py 400
-	@$(BIN)/python tests/sim/frontier_campaign.py 100
 	@AFORESAID_CAMPAIGN=1 $(BIN)/python -m pytest -n 2 $$(grep -rl 'import scaled' tests --include='test_*.py')
 
 clean:
