@@ -33,6 +33,7 @@ def test_every_message_carries_the_same(crashes: float, delay_ms: float) -> None
         assert processes.name[messages.origin[row]] == f"p{origins[number]}"
         assert sorted(said[each] for each in messages.after[row].tolist()) == frontiers.after[number]
         assert len(frontiers.after[number]) == frontiers.carried[number]
-    assert frontiers.forgotten == 0
+    # Whoever has crashed hears of no follower.
+    assert (frontiers.forgotten > 0) == (crashes > 0)
     assert frontiers.largest > 1
     assert 1 <= frontiers.mean <= frontiers.largest
