@@ -1,7 +1,6 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -9,6 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
+from aforesaid.ground import ground
 from aforesaid.node.building import carrier_of, segments_of
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.switchboard import Unreached
@@ -304,10 +304,11 @@ class Node:
     async def _beat(self) -> None:
         """One timer for all peers: heartbeats to the idle, and eviction of the silent if so configured."""
         evict_after = round(self.config.evict_after_s * SECOND)
-        beaten = time.monotonic_ns()
+        clock = ground().monotonic_ns
+        beaten = clock()
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
-            host, now = self._running, time.monotonic_ns()
+            host, now = self._running, clock()
             host.carrier.beat(now)
             # Who stood still itself lets others be heard before it judges them.
             stood_still = now - beaten > 1.5 * SECOND * self.config.heartbeat_s
@@ -368,13 +369,13 @@ class Node:
 
     async def _hand_over(self) -> None:
         """Until the neighbours have linked with each other, where they have few other links."""
-        host, began = self._running, time.monotonic()
+        host, began = self._running, self._running.now()
         host.hand_over()
         while host.needed:
             host.check()
             await asyncio.sleep(DRAIN_POLL_S)
         # The last steps of a handshake need no mediator, and take less than those that did.
-        await asyncio.sleep(time.monotonic() - began)
+        await asyncio.sleep((host.now() - began) / SECOND)
 
     async def _stop(self) -> None:
         if self._control is not None:
