@@ -7,6 +7,6 @@ whose time, network and disk follow from a seed.
 
 from aforesaid.ground.ports import Disk, Ground
 from aforesaid.ground.real import REAL
-from aforesaid.ground.standing import ground, standing_on
+from aforesaid.ground.standing import ground, ground_of, standing_on
 
-__all__ = ["REAL", "Disk", "Ground", "ground", "standing_on"]
+__all__ = ["REAL", "Disk", "Ground", "ground", "ground_of", "standing_on"]

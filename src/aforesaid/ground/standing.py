@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 
 from aforesaid.ground.ports import Ground
 from aforesaid.ground.real import REAL
@@ -21,3 +21,8 @@ def standing_on(machine: Ground) -> Iterator[None]:
         yield
     finally:
         _STANDING.reset(token)
+
+
+def ground_of(context: Context) -> Ground:
+    """What a callback with this context stands on."""
+    return context.get(_STANDING, REAL)
