@@ -1,4 +1,4 @@
-"""A whole cluster of real nodes under one seed: their code, on machines whose time, network and disk are made.
+"""A whole cluster of real nodes under one seed: their code, on machines of our own making.
 
 The nodes are those that ship (`aforesaid.node`). Under them the event loop's clock jumps, datagrams and
 streams, chance, wall clocks and files follow from the seed, and machines are killed, halted and cut off. The

@@ -12,6 +12,7 @@ from aforesaid.world.machine import Machine
 from aforesaid.world.plan import Plan
 
 LARGE_BYTES_MAX = 60_000
+AGAIN_S = 1.0
 BURST = 30
 """So many messages are said at once, now and then."""
 
@@ -22,15 +23,16 @@ class Actor:
     def __init__(
         self,
         plan: Plan,
-        config: Config,
+        name: Process,
+        config: Callable[[], Config],
         machine: Machine,
         heard: Callable[["Actor", Message], None],
         said: Callable[["Actor", Any, tuple[Process, ...]], None],
     ) -> None:
         self.plan = plan
-        self.config = config
+        self.name = name
         self.machine = machine
-        self.name = config.name
+        self._config = config
         self.node: Node | None = None
         self.talks = True
         self.listens = asyncio.Event()
@@ -57,25 +59,36 @@ class Actor:
     async def live(self) -> None:
         """Until it is told to leave, or fails."""
         try:
-            async with Node(self.config) as node:
-                self.node = node
-                work = [asyncio.create_task(each) for each in self._doings(node)]
-                leaving = asyncio.create_task(self.leaves.wait())
+            while not self.leaves.is_set():
                 try:
-                    # Its doings end by failing only.
-                    await asyncio.wait([*work, leaving], return_when=asyncio.FIRST_COMPLETED)
-                    for task in work:
-                        if task.done():
-                            task.result()
-                finally:
-                    self.talks = False
-                    for task in (*work, leaving):
-                        task.cancel()
-                    await asyncio.gather(*work, leaving, return_exceptions=True)
+                    await self._take_part()
+                    break
+                except Misuse:
+                    # Its contact may be gone, or outside itself: there are others.
+                    if self.node is not None or self.plan.group == "fixed":
+                        raise
+                    await asyncio.sleep(AGAIN_S)
         except Misuse as error:
             self.failure = error
         finally:
             self.over = True
+
+    async def _take_part(self) -> None:
+        async with Node(self._config()) as node:
+            self.node = node
+            work = [asyncio.create_task(each) for each in self._doings(node)]
+            leaving: asyncio.Task[Any] = asyncio.create_task(self.leaves.wait())
+            try:
+                # Its doings end by failing only.
+                await asyncio.wait([*work, leaving], return_when=asyncio.FIRST_COMPLETED)
+                for task in work:
+                    if task.done():
+                        task.result()
+            finally:
+                self.talks = False
+                for task in (*work, leaving):
+                    task.cancel()
+                await asyncio.gather(*work, leaving, return_exceptions=True)
 
     async def say(self, node: Node) -> None:
         chance, plan = self._chance, self.plan

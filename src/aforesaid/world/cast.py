@@ -63,8 +63,7 @@ class Cast:
 
     def start(self, name: Process) -> None:
         machine = self.world.boot(name)
-        config = self._config(name)
-        actor = Actor(self.plan, config, machine, self._heard, self._said)
+        actor = Actor(self.plan, name, lambda: self._config(name), machine, self._heard, self._said)
         self.actors.append(actor)
         self.world.on(machine, actor.live)
 
@@ -85,7 +84,7 @@ class Cast:
             facts["security"] = {"cluster_key": str(self._key)}
         if plan.group == "fixed":
             facts["peers"] = {peer: f"{world.host(peer)}:{PORT}" for peer in plan.names if peer != name}
-        elif others := [actor for actor in self.open_lives() if actor.name != name]:
+        elif name != plan.names[0] and (others := [each for each in self.open_lives() if each.name != name]):
             facts["contact"] = f"{world.host(world.chance.choice(others).name)}:{PORT}"
         return Config.of(facts)
 
@@ -93,11 +92,11 @@ class Cast:
 
     def _said(self, actor: Actor, message: MessageId, audience: tuple[Process, ...]) -> None:
         if self.plan.group == "fixed":
-            self.witness.said(actor.name, tuple(message), audience)
+            self.witness.said(actor.name, message, audience)
 
     def _heard(self, actor: Actor, message: Message) -> None:
         if self.plan.group == "fixed":
-            self.witness.heard(actor.name, tuple(message.id), self.plan.names)
+            self.witness.heard(actor.name, message.id, self.plan.names)
         elif message.payload.startswith(LAST_WORDS):
             number, name = message.payload.removeprefix(LAST_WORDS).decode().split()
             self._last_words.setdefault(int(number), {}).setdefault(actor.name, set()).add(name)
@@ -204,7 +203,7 @@ class Cast:
 
     def _evict(self, actor: Actor, name: Process) -> None:
         async def evict() -> None:
-            if actor.node is not None and actor.here:
+            if actor.node is not None and actor.here and name not in actor.node._running.gone:
                 actor.node.evict(name)
 
         self.world.on(actor.machine, evict)
@@ -244,11 +243,15 @@ class Cast:
             actor.machine.go_on()
             actor.listens.set()
             actor.talks = False
+
+    def tell_of_the_dead(self) -> None:
+        """In a fixed group everyone hears who will not come back."""
         if self.plan.group == "fixed":
-            names = {actor.name for actor in self.here()}
-            for actor in self.here():
-                for dead in sorted(set(self.plan.names) - names):
-                    self._evict(actor, dead)
+            here = self.here()
+            dead = sorted(set(self.plan.names) - {actor.name for actor in here})
+            for actor in here:
+                for name in dead:
+                    self._evict(actor, name)
 
     async def last_words(self) -> None:
         """In a changing group everyone says something that everyone must hear."""

@@ -1,4 +1,4 @@
-"""The disk of a machine of a world: it fills up, it is slow, and without power it loses what was not forced to it."""
+"""The disk of a machine of a world: it fills up, and without power it loses what was not forced to it."""
 
 import errno
 import os

@@ -82,13 +82,13 @@ class WorldLoop(asyncio.BaseEventLoop):
                 del machines[place]
 
     def _take_turn(self, machine: Ground, handle: Handle) -> None:
-        if handle._cancelled:  # type: ignore[attr-defined]
+        if handle._cancelled:
             return
         if isinstance(machine, Machine) and not machine.runs:
             machine.put_off(handle)
             return
         self.now_ns += 1 + int(self._chance.random() * STEP_NS_MAX)
-        handle._run()  # type: ignore[attr-defined]
+        handle._run()
 
     def _wake(self) -> None:
         """What is due is ready; if nothing is, the clock jumps to what is due next."""
@@ -114,7 +114,7 @@ class WorldLoop(asyncio.BaseEventLoop):
 
     # ------------------------------------------------------------------------------- what asyncio asks for
 
-    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         self._readers[_number(fd)] = Handle(callback, args, self)
 
     def remove_reader(self, fd: Any) -> bool:
@@ -132,14 +132,14 @@ class WorldLoop(asyncio.BaseEventLoop):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(socket.AF_INET, options.get("type", 0), 0, "", (host, port))]
 
-    async def create_connection(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:
+    async def create_connection(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:  # type: ignore[override]
         return await self.network.connect(protocol_factory, host, port)
 
-    async def create_server(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:
+    async def create_server(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:  # type: ignore[override]
         return self.network.listen(protocol_factory, host, port)
 
     async def create_unix_server(self, protocol_factory: Any, path: Any = None, **options: Any) -> Any:
-        return asyncio.Server(self, [options["sock"]], protocol_factory, None, 100, None)  # type: ignore[call-arg]
+        return asyncio.Server(self, [options["sock"]], protocol_factory, None, 100, None)
 
     def _start_serving(self, *parts: Any) -> None:
         """Nobody calls at a Unix socket of a world."""

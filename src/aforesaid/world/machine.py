@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aforesaid.core import Nanoseconds, Process
+from aforesaid.ground import Disk
 
 if TYPE_CHECKING:
     from aforesaid.world.disk import WorldDisk
@@ -50,7 +51,7 @@ class Machine:
         self.host = host
         """Its address."""
         self.chance = chance
-        self.disk = disk.of(self)
+        self.disk: Disk = disk.of(self)
         self.alive = True
         self.halted = False
         self.fuse: int | None = None

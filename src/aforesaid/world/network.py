@@ -48,7 +48,7 @@ class Network:
         self.loop = loop
         self.weather = Weather()
         self.did: Counter[str] = Counter()
-        self._chance = chance
+        self.chance = chance
         self._hosts: set[str] = set()
         self._cut: set[tuple[Process, Process]] = set()
         self._bound: dict[tuple[str, int], WorldSocket] = {}
@@ -83,7 +83,7 @@ class Network:
     def reset_streams(self, share: float) -> None:
         """Some connections break."""
         for connection in list(self._connections):
-            if self._chance.random() < share:
+            if self.chance.random() < share:
                 self.did["stream reset"] += 1
                 connection.reset()
 
@@ -107,7 +107,7 @@ class Network:
         self._bound.pop(address, None)
 
     def datagram(self, source: Machine, address: tuple[str, int], data: bytes) -> None:
-        weather, chance = self.weather, self._chance.random
+        weather, chance = self.weather, self.chance.random
         target = self._bound.get(address)
         if target is None:
             self.did["datagram to nobody"] += 1
@@ -126,7 +126,7 @@ class Network:
             self.later(self.delay_s(), self._arrive, target, data)
 
     def delay_s(self) -> float:
-        weather, chance = self.weather, self._chance.random
+        weather, chance = self.weather, self.chance.random
         delay = weather.delay_s + chance() * weather.jitter_s
         if weather.spike and chance() < weather.spike:
             self.did["delay spike"] += 1
@@ -193,7 +193,8 @@ class Network:
 
 def _machine() -> Machine:
     machine = ground()
-    assert isinstance(machine, Machine)
+    if not isinstance(machine, Machine):
+        raise TypeError("streams of a world are for its machines")
     return machine
 
 

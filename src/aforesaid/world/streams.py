@@ -1,4 +1,4 @@
-"""Streams of a world, as asyncio's transports: bytes in order, in pieces of any size, until the connection ends.
+"""Streams of a world, as asyncio's transports: bytes in order, in pieces of any size, until they end.
 
 What a process has written is in its own memory until the other end's kernel has room for it; so much of it as
 has left arrives even if the process is killed, a prefix of what was written. A cut keeps bytes back until it
@@ -70,6 +70,8 @@ class Pipe(asyncio.Transport):
         self._under_way = 0
         """Bytes that left here and were not read there."""
         self._last_arrival: Nanoseconds = 0
+        self._way: deque[tuple[Nanoseconds, bytes | None]] = deque()
+        """What left here and is not there yet, and when it will be if nothing is cut."""
         self._came: deque[bytes | None] = deque()
         """What the kernel here has for the protocol; None: the other end will write no more."""
         self._reading = True
@@ -144,7 +146,7 @@ class Pipe(asyncio.Transport):
 
     def _pump(self) -> None:
         """Let leave what the other end has room for."""
-        chance, network = self._network._chance, self._network
+        chance = self._network.chance
         while self._unsent and self._under_way < WINDOW:
             size = 1 + int(chance.random() * min(PIECE_BYTES_MAX, WINDOW - self._under_way))
             piece = bytes(self._unsent[:size])
@@ -155,9 +157,9 @@ class Pipe(asyncio.Transport):
             self._over_high = False
             self._later(lambda: self._protocol.resume_writing())
         if self._ended and not self._unsent:
-            self._ended_for_good(network)
+            self._ended_for_good()
 
-    def _ended_for_good(self, network: "Network") -> None:
+    def _ended_for_good(self) -> None:
         if self._protocol is None or self._low < 0:
             return
         self._low = -1  # Said once.
@@ -169,31 +171,42 @@ class Pipe(asyncio.Transport):
         """In order: nothing arrives before what left earlier."""
         network = self._network
         delay = network.delay_s()
-        if network.weather.loss and network._chance.random() < network.weather.loss:
+        if network.weather.loss and network.chance.random() < network.weather.loss:
             delay += AGAIN_S
             network.did["piece of a stream late"] += 1
-        now = network.loop.now_ns
-        arrival = max(now + round(delay * 1e9), self._last_arrival + 1)
-        self._last_arrival = arrival
-        network.later((arrival - now) / 1e9, self._arrive, piece, 0.0)
+        self._last_arrival = max(network.loop.now_ns + round(delay * 1e9), self._last_arrival + 1)
+        self._way.append((self._last_arrival, piece))
+        if len(self._way) == 1:
+            self._carry_on(0.0)
 
-    def _arrive(self, piece: bytes | None, waited_s: float) -> None:
+    def _carry_on(self, cut_off_s: float) -> None:
+        """See to what comes first on the way."""
+        due, _ = self._way[0]
+        wait_s = AGAIN_S if cut_off_s else (due - self._network.loop.now_ns) / 1e9
+        self._network.later(max(0.0, wait_s), self._arrive, cut_off_s)
+
+    def _arrive(self, cut_off_s: float) -> None:
         there = self.other
+        if not self._way:
+            return
         if not self._network.passes(self.machine, there.machine):
-            if waited_s > GIVEN_UP_S:
+            if cut_off_s > GIVEN_UP_S:
                 self._network.did["stream given up"] += 1
+                self._way.clear()
                 self._connection.reset()
             else:
                 self._network.did["piece of a stream cut off"] += 1
-                self._network.later(AGAIN_S, self._arrive, piece, waited_s + AGAIN_S)
+                self._carry_on(cut_off_s + AGAIN_S)
             return
-        if there.gone:
+        _, piece = self._way.popleft()
+        if self._way:
+            self._carry_on(0.0)
+        if not there.gone:
+            there._came.append(piece)
+            there._tell()
+        elif piece is not None:
             # Nobody is there to read it, which is answered.
-            if piece is not None:
-                self.broke(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
-            return
-        there._came.append(piece)
-        there._tell()
+            self.broke(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
 
     def _hang_up(self) -> None:
         """The other end hears that nobody is here any more."""

@@ -7,18 +7,22 @@ close in order, and nothing may be left open. The traces they wrote are judged b
 
 import asyncio
 import hashlib
+import logging
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aforesaid.check import check
+from aforesaid.node.operating.logs import logger
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink
 from aforesaid.world.cast import Cast
 from aforesaid.world.loop import Stuck
 from aforesaid.world.plan import Plan
-from aforesaid.world.world import World
+from aforesaid.world.world import World, quiet_burial
 
 REST_S = 240.0
 """So long after the last fault all must be at rest."""
@@ -47,15 +51,41 @@ class Outcome:
 
 def run(plan: Plan) -> Outcome:
     """Play it."""
-    with tempfile.TemporaryDirectory(prefix="aforesaid-world-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="aforesaid-world-") as scratch, quiet_burial():
         trial = Trial(plan, Path(scratch))
-        try:
-            trial.world.run(trial.main())
-        except Stuck as error:
-            trial.complain(str(error))
+        with counting(trial.outcome.did):
+            try:
+                trial.world.run(trial.main())
+            except Stuck as error:
+                trial.complain(str(error))
         outcome = trial.judged()
         trial.world.bury()
+        del trial
         return outcome
+
+
+@contextmanager
+def counting(did: Counter[str]) -> Iterator[None]:
+    """What nodes tell meanwhile is counted, and not written anywhere."""
+    counter, level, propagate = _Counting(did), logger.level, logger.propagate
+    logger.addHandler(counter)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(counter)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+class _Counting(logging.Handler):
+    def __init__(self, did: Counter[str]) -> None:
+        super().__init__()
+        self._did = did
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._did[f"told: {record.getMessage()}"] += 1
 
 
 class Trial:
@@ -88,6 +118,7 @@ class Trial:
         while True:
             if polls % ROUND_POLLS == 0:
                 await self.cast.last_words()
+            self.cast.tell_of_the_dead()
             polls += 1
             await asyncio.sleep(POLL_S)
             lacking = self.cast.lacking()
@@ -99,6 +130,8 @@ class Trial:
     async def _close(self) -> None:
         cast = self.cast
         for actor in cast.here():
+            if actor.node is not None:
+                self.outcome.did.update({f"refused: {why}": n for why, n in actor.node.refused.items()})
             actor.leaves.set()
         deadline = self.world.now_s + REST_S
         while cast.open_lives() and self.world.now_s < deadline:

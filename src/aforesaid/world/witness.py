@@ -5,11 +5,9 @@ message is out of order at a process if something of its past comes there after 
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
+from aforesaid.core import MessageId as Id
 from aforesaid.core import Process
-
-Id: TypeAlias = tuple[Process, int, int]
 
 
 class Witness:
@@ -42,7 +40,7 @@ class Witness:
 
     def heard(self, process: Process, message: Id, group: Iterable[Process]) -> None:
         # Who was killed in the middle of saying something never got to tell us.
-        self.said(message[0], message, group)
+        self.said(message.origin, message, group)
         bit, past, before = self._bits[message], self._past[message], self._heard.get(process, 0)
         self.deliveries += 1
         if before & bit:
@@ -54,7 +52,7 @@ class Witness:
         self._known[process] = self._known.get(process, 0) | past | bit
 
     def judge(self, survivors: set[Process]) -> list[str]:
-        """When all is at rest: what was out of order, and what those who are left never heard of each other."""
+        """When all is at rest: what was out of order, and what those who are left never heard."""
         found = list(self.complaints)
         for process, skipped in self._skipped.items():
             heard = self._heard.get(process, 0)
@@ -68,7 +66,7 @@ class Witness:
         return [
             f"{process} has not heard {_name(message)}"
             for message, bit in self._bits.items()
-            if message[0] in survivors
+            if message.origin in survivors
             for process in sorted(self._audience[message] & survivors)
             if not self._heard.get(process, 0) & bit
         ]
@@ -82,4 +80,4 @@ class Witness:
 
 
 def _name(message: Id) -> str:
-    return f"{message[0]}#{message[2]}"
+    return f"{message.origin}#{message.number}"
