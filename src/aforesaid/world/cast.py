@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
 from aforesaid.node.config import Config
@@ -15,6 +16,7 @@ from aforesaid.world.witness import Witness
 from aforesaid.world.world import World
 
 PORT = 7000
+CONTACTS = 2
 EVICTED_WITHIN_S = 3.0
 """Somebody hears within so long that a process was killed; the others when the faults are over."""
 
@@ -69,7 +71,7 @@ class Cast:
 
     def _config(self, name: Process) -> Config:
         plan, world = self.plan, self.world
-        facts = {
+        facts: dict[str, Any] = {
             "name": name,
             "algorithm": plan.algorithm,
             "transport": plan.transport,
@@ -85,7 +87,8 @@ class Cast:
         if plan.group == "fixed":
             facts["peers"] = {peer: f"{world.host(peer)}:{PORT}" for peer in plan.names if peer != name}
         elif name != plan.names[0] and (others := [each for each in self.open_lives() if each.name != name]):
-            facts["contact"] = f"{world.host(world.chance.choice(others).name)}:{PORT}"
+            known = world.chance.sample(others, min(len(others), CONTACTS))
+            facts["contact"] = [f"{world.host(each.name)}:{PORT}" for each in known]
         return Config.of(facts)
 
     # ------------------------------------------------------------------------------- what they tell us

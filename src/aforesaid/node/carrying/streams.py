@@ -17,7 +17,7 @@ from aforesaid.ground import ground
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.greeting import Greeted, Greeting
-from aforesaid.node.carrying.notes import Note, encode, entry_of, is_note, read_note, word_of
+from aforesaid.node.carrying.notes import Entry, Note, encode, entry_of, is_note, read_note, word_of
 from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
@@ -254,9 +254,11 @@ class StreamCarrier:
     def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
-        for name in neighbours:
+        known = self._acquaintances(neighbours)
+        for name in sorted(neighbours):
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
+                self._introduce(peer, known)
                 peer.stream.write(word)
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
@@ -266,8 +268,17 @@ class StreamCarrier:
         if address is not None:
             self._above.apart(address)
 
+    def _acquaintances(self, neighbours: set[Process]) -> set[Entry]:
+        """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""
+        other = self._book.anyone({self._me.source, *neighbours}, lambda label, count: self._choose(count))
+        names = neighbours if other is None else {*neighbours, other}
+        return {entry for name in names if (entry := self._book.entry(name)) is not None}
+
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        named = {entry for frame in frames for entry in self._book.named_in(frame)}
+        self._introduce(peer, {entry for frame in frames for entry in self._book.named_in(frame)})
+
+    def _introduce(self, peer: Peer, named: set[Entry]) -> None:
+        """Tell a peer where these are, each once on a stream."""
         news = {entry for entry in named - peer.told if entry.name != peer.name}
         if news:
             peer.told |= news
