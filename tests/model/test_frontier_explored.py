@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from aforesaid.core import Effects, MessageId, Payload, frame
+from aforesaid.core import Effects, Ids, MessageId, Payload, frame
 from aforesaid.explore import Scope, explore
 from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.catalog import CATALOG
@@ -126,7 +126,7 @@ def test_on_every_schedule_a_message_carries_exactly_what_it_follows(case: str) 
 class Greedy(Frontier):
     """Keeps in F what is followed by what it takes."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         super().take(message_id, ())
 
 

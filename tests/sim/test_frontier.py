@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.core import MessageId
+from aforesaid.core import Ids, MessageId
 from aforesaid.protocols.algorithm import Setup
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.protocols.frontier import Frontier
@@ -67,7 +67,7 @@ def test_it_is_an_option_of_every_causal_broadcast_without_a_vector() -> None:
 class Greedy(Frontier):
     """Keeps in F what is followed."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         super().take(message_id, ())
         if message_id in self.window:
             self.window[message_id] = self.window[message_id]._replace(after=after)
@@ -76,14 +76,14 @@ class Greedy(Frontier):
 class Deaf(Frontier):
     """F is what was said last."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         pass
 
 
 class Vain(Frontier):
     """Takes its own messages for news when they are delivered."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         self._learn(message_id, after)
 
 
@@ -113,7 +113,7 @@ class Shallow(Frontier):
 class Eager(Frontier):
     """Forgets one message too many: what it has learned last but one."""
 
-    def _learn(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def _learn(self, message_id: MessageId, after: Ids) -> None:
         super()._learn(message_id, after)
         if len(self.maximal) > 2:
             del self.maximal[list(self.maximal)[-2]]
@@ -142,10 +142,10 @@ def test_it_is_found_out_where_own_messages_are_delivered_late() -> None:
 class Ahead(Frontier):
     """Learns with the protocol, not with the application."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         pass
 
-    def delivered(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def delivered(self, message_id: MessageId, after: Ids) -> None:
         super().take(message_id, after)
 
 
@@ -163,7 +163,7 @@ class Seen:
         self._frontier, self._out = frontier, out
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
-        self._frontier.delivered(message_id, payload.predecessors)
+        self._frontier.delivered(message_id, payload.after)
         self._out.deliver(message_id, payload)
 
     def __getattr__(self, name: str) -> Any:

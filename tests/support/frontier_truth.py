@@ -56,7 +56,7 @@ class Truth:
             true = bool(self.pasts[self.number_of[other]] >> self.number_of[one] & 1)
             may_not_know = one not in order.window or other not in order.window
             if said is not true and not (said is None and may_not_know):
-                found.append(f"{one} precedes {other}: {said}, at {order.me}")
+                found.append(f"{one} precedes {other}: {said}, at {order.me[0]}")
         return found
 
     def _named(self, numbers: Any) -> str:

@@ -4,7 +4,7 @@ A protocol that offers a capability says so among its bases, so that a type chec
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from aforesaid.core.fields import Process
 from aforesaid.core.identity import MessageId, Nanoseconds
@@ -104,10 +104,14 @@ class Explaining(Protocol):
         """Why it is not sent, acknowledged, permitted or delivered yet; Misuse if it was never said here."""
 
 
+Ids: TypeAlias = tuple[tuple[Process, int, int], ...]
+"""MessageIds, or what is equal to them: as they come off the wire they are plain tuples."""
+
+
 class PartialOrder(Protocol):
     """What one process knows of what came before what."""
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         """The application has this message, which carried these ids: what it says from now on follows it."""
 
     def after(self, message_id: MessageId) -> tuple[MessageId, ...] | None:

@@ -157,7 +157,7 @@ def _taken(machine: Speaker, told: list[Told]) -> list[Told]:
         return told
     for message_id, placed, stable in told:
         if not stable:
-            order.take(message_id, placed.predecessors)
+            order.take(message_id, placed.after)
     return [each if each.stable else Told(each.message_id, each.payload.payload) for each in told]
 
 

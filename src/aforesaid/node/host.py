@@ -325,7 +325,7 @@ class Host:
         if self._order is None:
             self.inbox.put(message_id, payload)
         else:
-            self.inbox.put(message_id, payload.payload, payload.predecessors, self._order)
+            self.inbox.put(message_id, payload.payload, payload.after, self._order)
 
     def stable(self, message_id: MessageId) -> None:
         self.record("k", *message_id, self.wall())

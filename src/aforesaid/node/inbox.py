@@ -8,8 +8,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from aforesaid.core import Ids, MessageId, PartialOrder, Process
 from aforesaid.core import Message as Frame
-from aforesaid.core import MessageId, PartialOrder, Process
 from aforesaid.core.fields import PAYLOAD, marked
 from aforesaid.node.messages import Message
 
@@ -36,7 +36,7 @@ class Inbox:
         self,
         message_id: MessageId,
         payload: bytes,
-        after: tuple[MessageId, ...] = (),
+        after: Ids = (),
         order: PartialOrder | None = None,
     ) -> None:
         self._queue.append(Message(message_id, payload, self._acknowledge, after, order))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from aforesaid.core import MessageId, Misuse, Nanoseconds, PartialOrder, Process
+from aforesaid.core import Ids, MessageId, Misuse, Nanoseconds, PartialOrder, Process
 
 if TYPE_CHECKING:
     from aforesaid.node.flight import WindowFlight
@@ -20,7 +20,7 @@ class Message:
         message_id: MessageId,
         payload: bytes,
         acknowledge: "Callable[[Message], None]",
-        after: tuple[MessageId, ...] = (),
+        after: Ids = (),
         order: PartialOrder | None = None,
     ) -> None:
         self.id = message_id
@@ -45,7 +45,7 @@ class Message:
     def after(self) -> tuple[MessageId, ...]:
         """Its immediate predecessors: what its author had said or taken, and nothing in between follows."""
         self._known_order()
-        return self._after
+        return tuple(MessageId(*each) for each in self._after)
 
     def follows(self, other: "Message | MessageId") -> bool | None:
         """Whether its author had said or taken the other one, or one that follows it; None: not known."""

@@ -330,7 +330,7 @@ class Simulation:
                 isolated = True
                 continue
             if seat.order is not None:
-                seat.order.take(message_id, payload.predecessors)
+                seat.order.take(message_id, payload.after)
                 payload = payload.payload
             self.tracer.delivered(seat.index, message_id, self.now)
             self.deliveries += 1

@@ -41,7 +41,7 @@ def said(value: Any, known: dict[str, type]) -> Any:
     if name == "hex":
         return bytes.fromhex(content)
     if name == "Placed":
-        # Its ids are made when they are asked for.
+        # Its ids are plain tuples until they are asked for.
         after, payload = (said(item, known) for item in content.values())
         return Placed(tuple(map(tuple, after)), payload)
     return known[name](**{field: said(item, known) for field, item in content.items()})

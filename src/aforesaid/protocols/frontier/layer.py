@@ -51,11 +51,6 @@ class Placed(Struct, frozen=True, forbid_unknown_fields=True, rename={"after": "
     payload: bytes
     """In bytes on a network; in simulator and explorer whatever is said there."""
 
-    @property
-    def predecessors(self) -> tuple[MessageId, ...]:
-        """The ids, as such."""
-        return tuple(MessageId(*each) for each in self.after)
-
     def __len__(self) -> int:
         """How many bytes are said: so hosts measure payloads."""
         return len(self.payload)

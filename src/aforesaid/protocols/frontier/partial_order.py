@@ -11,9 +11,9 @@ So between two that are in the window the answer is exact; of any other it is "n
 one process are never concurrent. F is an antichain: at most one message of each process that ever spoke.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from aforesaid.core import MessageId, PartialOrder, Process
+from aforesaid.core import Ids, MessageId, PartialOrder, Process, new
 
 
 class Vertex(NamedTuple):
@@ -21,15 +21,14 @@ class Vertex(NamedTuple):
 
     place: int
     """How many messages were learned before it."""
-    after: tuple[MessageId, ...]
+    after: Ids
 
 
 class Frontier(PartialOrder):
     """The frontier of one process, and the window."""
 
     def __init__(self, me: Process, incarnation: int, window_max: int) -> None:
-        self.me = me
-        self.incarnation = incarnation
+        self.me = (me, incarnation)
         self.window_max = window_max
         self.maximal: dict[MessageId, None] = {}
         """F, in the order learned."""
@@ -41,14 +40,14 @@ class Frontier(PartialOrder):
         """This process said a message that carries F."""
         self._learn(message_id, tuple(self.maximal))
 
-    def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def take(self, message_id: MessageId, after: Ids) -> None:
         # That its own message is delivered teaches a process nothing: it has said it.
-        if (message_id.origin, message_id.incarnation) != (self.me, self.incarnation):
+        if message_id[:2] != self.me:
             self._learn(message_id, after)
 
     def after(self, message_id: MessageId) -> tuple[MessageId, ...] | None:
         vertex = self.window.get(message_id)
-        return None if vertex is None else vertex.after
+        return None if vertex is None else tuple(MessageId(*each) for each in vertex.after)
 
     def precedes(self, one: MessageId, other: MessageId) -> bool | None:
         if one[:2] == other[:2]:
@@ -58,17 +57,20 @@ class Frontier(PartialOrder):
             return None
         return self._leads(one, first.place, last)
 
-    def _learn(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+    def _learn(self, message_id: MessageId, after: Ids) -> None:
+        # A plain tuple finds the MessageId that it is equal to.
+        maximal: dict[Any, None] = self.maximal
         for earlier in after:
-            self.maximal.pop(earlier, None)
-        self.maximal[message_id] = None
-        self.window[message_id] = Vertex(self.learned, after)
+            maximal.pop(earlier, None)
+        maximal[message_id] = None
+        self.window[message_id] = new(Vertex, (self.learned, after))
         self.learned += 1
         if len(self.window) > self.window_max:
             del self.window[next(iter(self.window))]
 
     def _leads(self, one: MessageId, place: int, last: Vertex) -> bool:
         """Whether a way leads from `one`, learned at that place, to the last vertex."""
+        window: dict[Any, Vertex] = self.window
         waiting, seen = [last], {last.place}
         while waiting:
             vertex = waiting.pop()
@@ -78,7 +80,7 @@ class Frontier(PartialOrder):
                 return True
             for earlier in vertex.after:
                 # What is not in the window was learned before `one`, or lies below a newcomer's base.
-                further = self.window.get(earlier)
+                further = window.get(earlier)
                 if further is not None and further.place not in seen:
                     seen.add(further.place)
                     waiting.append(further)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aforesaid.check import check
-from aforesaid.core import MessageId, Misuse, order_of
+from aforesaid.core import Ids, MessageId, Misuse, order_of
 from aforesaid.protocols.algorithm import Setup
 from aforesaid.protocols.broadcast import waiting
 from aforesaid.protocols.catalog import CATALOG
@@ -121,7 +121,7 @@ def test_the_checker_judges_what_messages_carry() -> None:
     """A trace records what a message says of itself, and the rule `recorded` sees what is not so."""
 
     class Deaf(Frontier):
-        def take(self, message_id: MessageId, after: tuple[MessageId, ...]) -> None:
+        def take(self, message_id: MessageId, after: Ids) -> None:
             pass
 
     def build(setup: Setup) -> Any:
