@@ -69,8 +69,10 @@ def play(scene: Callable[[Stage], Awaitable[None]]) -> None:
         async def main() -> None:
             await scene(Stage(world))
 
-        world.run(main())
-        world.bury()
+        try:
+            world.run(main())
+        finally:
+            world.bury()
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -123,3 +125,21 @@ def test_who_is_left_alone_founds_the_group_anew_after_a_while() -> None:
         await stage.until(lambda: b"alone" in stage.heard["b"], "b does not hear itself")
 
     play(alone)
+
+
+def test_descriptors_that_ran_out_do_not_end_a_node_whose_segment_is_full() -> None:
+    async def no_descriptors(stage: Stage) -> None:
+        await stage.group("a", "b", trace_segment_bytes=4096)
+        stage.machines["a"].descriptors_max = 0
+        for number in range(300):
+            await stage.say("a", b"%d" % number)
+        stage.machines["a"].descriptors_max = 100
+        for _ in range(100):
+            await stage.say("a", b"more")
+        await stage.say("a", b"last")
+        await stage.until(lambda: b"last" in stage.heard["b"], "b does not hear a")
+        assert not stage.errors
+        segments = [path for path in stage.world.disks["a"].files if path.parent.name == "segments"]
+        assert len(segments) > 1
+
+    play(no_descriptors)

@@ -6,7 +6,8 @@ session. The 96-bit nonce is four zero bytes and a counter of 64 bits.
 
 Why a nonce is never used twice with one key: within a session, counters towards one receiver only rise, also
 when it was forgotten meanwhile (`_floor`), and struct refuses to pack one above 64 bits; a restart draws a
-new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk.
+new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk. After
+fork() the child's sealers seal nothing.
 
 What is refused: whatever was sealed for another receiver, or for an earlier start of this one, since its
 session is part of header and key; whatever came before, by a window per sender; a name's older incarnations
@@ -22,6 +23,7 @@ Rotation of the cluster key: install the new one everywhere, then use it everywh
 import os
 from struct import Struct
 from typing import NamedTuple
+from weakref import WeakSet
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -98,6 +100,7 @@ class Sealer:
         self._towards: dict[bytes, _Towards] = {}
         self._floor = 0
         """No counter up to here is used again, towards anyone who is not in `_towards`."""
+        _SEALERS.add(self)
 
     @property
     def overhead(self) -> int:
@@ -133,6 +136,27 @@ class Sealer:
         counter = self._floor if before is None else before.counter
         towards = self._towards[receiver] = _Towards(key, prefix, counter)
         return towards
+
+
+class _Forked(dict[bytes, "_Towards"]):
+    """In place of what a sealer keeps of its receivers, in a process that was forked off its own."""
+
+    def get(self, *_: object) -> "_Towards":
+        raise Misuse(
+            "the process was forked, and would use nonces that its parent uses: make nodes afterwards"
+        )
+
+
+_SEALERS: "WeakSet[Sealer]" = WeakSet()
+
+
+def _forked() -> None:
+    for sealer in _SEALERS:
+        sealer._towards = _Forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Opener:

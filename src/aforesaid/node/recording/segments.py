@@ -13,6 +13,7 @@ import msgspec
 
 from aforesaid.core import Misuse
 from aforesaid.ground import ground
+from aforesaid.node.operating.logs import tell
 from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
 
 
@@ -47,7 +48,11 @@ class SegmentWriter:
         self._events: list[Event] = []
         self._failure: Misuse | None = None
         """What stopped the writing, for good: nobody could read what came after a record that is torn."""
-        self._open()
+        try:
+            self._file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            raise self._failed(error) from error
+        self._begin()
 
     @property
     def pending(self) -> int:
@@ -68,10 +73,76 @@ class SegmentWriter:
             self._write(self._events)
             self._events.clear()
             if self._bytes >= self._bytes_max:
-                full = self._file
-                self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
-                self._open()
-                self._disk.close(full)
+                self._rotate()
+
+    def _rotate(self) -> None:
+        """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
+        origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
+        try:
+            file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            tell("cannot rotate", level="warning", path=str(self._path_of(origin)), error=error.strerror)
+            self._bytes = 0
+            return
+        full, self._file, self._origin = self._file, file, origin
+        self._begin()
+        self._disk.close(full)
+
+    def close(self) -> None: ...
+
+
+class SegmentWriter:
+    """Appends events to files; rotates these by size."""
+
+    def __init__(self, directory: Path, origin: Origin, bytes_max: int) -> None:
+        self._disk = ground().disk
+        self._directory = directory
+        self._origin = origin
+        self._bytes_max = bytes_max
+        self._events: list[Event] = []
+        self._failure: Misuse | None = None
+        """What stopped the writing, for good: nobody could read what came after a record that is torn."""
+        try:
+            self._file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            raise self._failed(error) from error
+        self._begin()
+
+    @property
+    def pending(self) -> int:
+        """How many events are not on disk yet: the place of the next one."""
+        return len(self._events)
+
+    def add(self, event: Event, /) -> None:
+        self._events.append(event)
+
+    def insert(self, place: int, event: Event, /) -> None:
+        self._events.insert(place, event)
+
+    def write(self) -> None:
+        """Put what was added on disk, as the kernel keeps it."""
+        if self._failure is not None:
+            raise self._failure
+        if self._events:
+            self._write(self._events)
+            self._events.clear()
+            if self._bytes >= self._bytes_max:
+                self._rotate()
+
+    def _rotate(self) -> None:
+        """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
+        before = self._origin, self._path, self._file, self._bytes
+        self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
+        try:
+            self._open()
+        except Misuse as error:
+            if not self._begun:
+                tell("cannot rotate", level="warning", error=str(error))
+                self._origin, self._path, self._file, _ = before
+                self._bytes, self._failure = 0, None
+                return
+            raise
+        self._disk.close(before[2])
 
     def close(self) -> None:
         try:
@@ -80,15 +151,12 @@ class SegmentWriter:
         finally:
             self._disk.close(self._file)
 
-    def _open(self) -> None:
-        origin = self._origin
-        self._path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
-        try:
-            self._file = self._disk.append_to(self._path)
-        except OSError as error:
-            raise self._failed(error) from error
+    def _begin(self) -> None:
         self._bytes = 0
-        self._write(origin)
+        self._write(self._origin)
+
+    def _path_of(self, origin: Origin) -> Path:
+        return self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
 
     def _write(self, value: Origin | list[Event]) -> None:
         record = record_of(value)
@@ -101,5 +169,5 @@ class SegmentWriter:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> Misuse:
-        self._failure = Misuse(f"cannot write {self._path}: {error.strerror}")
+        self._failure = Misuse(f"cannot write {self._path_of(self._origin)}: {error.strerror}")
         return self._failure
