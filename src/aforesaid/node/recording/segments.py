@@ -88,62 +88,6 @@ class SegmentWriter:
         self._begin()
         self._disk.close(full)
 
-    def close(self) -> None: ...
-
-
-class SegmentWriter:
-    """Appends events to files; rotates these by size."""
-
-    def __init__(self, directory: Path, origin: Origin, bytes_max: int) -> None:
-        self._disk = ground().disk
-        self._directory = directory
-        self._origin = origin
-        self._bytes_max = bytes_max
-        self._events: list[Event] = []
-        self._failure: Misuse | None = None
-        """What stopped the writing, for good: nobody could read what came after a record that is torn."""
-        try:
-            self._file = self._disk.append_to(self._path_of(origin))
-        except OSError as error:
-            raise self._failed(error) from error
-        self._begin()
-
-    @property
-    def pending(self) -> int:
-        """How many events are not on disk yet: the place of the next one."""
-        return len(self._events)
-
-    def add(self, event: Event, /) -> None:
-        self._events.append(event)
-
-    def insert(self, place: int, event: Event, /) -> None:
-        self._events.insert(place, event)
-
-    def write(self) -> None:
-        """Put what was added on disk, as the kernel keeps it."""
-        if self._failure is not None:
-            raise self._failure
-        if self._events:
-            self._write(self._events)
-            self._events.clear()
-            if self._bytes >= self._bytes_max:
-                self._rotate()
-
-    def _rotate(self) -> None:
-        """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
-        before = self._origin, self._path, self._file, self._bytes
-        self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
-        try:
-            self._open()
-        except Misuse as error:
-            if not self._begun:
-                tell("cannot rotate", level="warning", error=str(error))
-                self._origin, self._path, self._file, _ = before
-                self._bytes, self._failure = 0, None
-                return
-            raise
-        self._disk.close(before[2])
-
     def close(self) -> None:
         try:
             if self._failure is None:
