@@ -143,3 +143,17 @@ def test_descriptors_that_ran_out_do_not_end_a_node_whose_segment_is_full() -> N
         assert len(segments) > 1
 
     play(no_descriptors)
+
+
+def test_a_peer_whose_name_is_not_known_yet_is_found_later() -> None:
+    async def later(stage: Stage) -> None:
+        world = stage.world
+        clear = {"allow_plaintext_on_the_network_which_anyone_can_read_and_forge": True}
+        await stage.start("a", peers={"b": "b.example:7000"}, **clear)
+        await stage.say("a", b"early")
+        await asyncio.sleep(30)
+        world.network.add("b.example")
+        await stage.start("b", listen="b.example:7000", peers={"a": f"{world.host('a')}:{PORT}"}, **clear)
+        await stage.until(lambda: b"early" in stage.heard["b"], "b does not hear a")
+
+    play(later)
