@@ -44,7 +44,7 @@ def test_what_is_sealed_for_a_process_it_opens() -> None:
         data = alice.say(body, bob)
         assert len(data) == len(body) + alice.sealer.overhead
         opened = bob.opener.open(data)
-        assert opened == (Header(CLUSTER, "alice", 1), alice.sealer.session, body)
+        assert opened == (Header(CLUSTER, "alice", 1), alice.sealer.session, body, True)
 
 
 def test_two_strangers_meet_by_greetings() -> None:
@@ -157,9 +157,22 @@ def test_replays_across_restarts_are_refused() -> None:
     assert {again.refuses(data) for data in captured} == {"session"}
     # The sender restarts: what it said before is over, even what was never heard.
     restarted = Node("alice", incarnation=2)
-    assert bob.hears(restarted.say(b"new", bob)) == b"new"
-    assert {bob.refuses(data) for data in captured} == {"incarnation"}
+    assert bob.refuses(restarted.say(b"new", bob)) == "incarnation"
+    assert bob.hears(alice.say(b"still here", bob)) == b"still here"
+    bob.opener.forget("alice")
     assert bob.hears(restarted.say(b"newer", bob)) == b"newer"
+    assert {bob.refuses(data) for data in captured} == {"incarnation"}
+
+
+def test_a_recorded_greeting_of_an_earlier_start_binds_nothing() -> None:
+    earlier, alice, bob = Node("alice", incarnation=1), Node("alice", incarnation=2), Node("bob")
+    later = Node("alice", incarnation=3)
+    assert not bob.opener.open(earlier.sealer.greet()).fresh
+    assert not bob.opener.open(later.sealer.greet()).fresh
+    assert bob.opener.open(alice.say(b"", bob)).fresh
+    assert bob.refuses(later.sealer.greet()) == "incarnation"
+    assert bob.refuses(earlier.sealer.greet()) == "incarnation"
+    assert bob.hears(alice.say(b"hello", bob)) == b"hello"
 
 
 def test_two_claimants_of_one_incarnation_and_of_the_own_name() -> None:

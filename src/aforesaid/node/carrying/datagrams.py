@@ -17,6 +17,7 @@ from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
+from aforesaid.protocols.membership.epochs import Restarted
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Inlet, pack
 
@@ -171,9 +172,13 @@ class DatagramCarrier:
             self._socket.close()
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
-        if peer.session is not None and peer.numeric is not None:
+        if peer.session is not None:
             peer.spoke = now
-            self._send(self._seals.seal(body, peer.session), peer.numeric)
+            self._send_to(peer, body, peer.session)
+
+    def _send_to(self, peer: Peer, body: bytes, session: bytes) -> None:
+        if peer.numeric is not None:
+            self._send(self._seals.seal(body, session), peer.numeric)
 
     def _greet(self, peer: Peer, now: Nanoseconds) -> None:
         if peer.numeric is not None and now - peer.greeted >= GREETINGS_APART:
@@ -187,6 +192,8 @@ class DatagramCarrier:
                 try:
                     self._open(data, now)
                 except Misbehaviour as error:
+                    if isinstance(error, Restarted):
+                        _warn_of_restart(error.name)
                     self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
             self._above.end_turn()
         except Exception as error:
@@ -195,10 +202,14 @@ class DatagramCarrier:
     def _open(self, data: bytes, now: Nanoseconds) -> None:
         if len(data) > self._size_max:
             raise Refused("datagram size")
-        (_, source, incarnation), session, body = self._seals.open(data)
+        (_, source, incarnation), session, body, fresh = self._seals.open(data)
         peer = self._peers.get(source)
         if peer is None:
             raise Refused("evicted" if source in self._gone else "stranger")
+        if not fresh and peer.session != session:
+            # Anyone may have recorded it: who is there now answers this.
+            self._send_to(peer, b"", session)
+            return
         if peer.incarnation != incarnation:
             self._meet(source, peer, incarnation)
         silent_since, peer.heard = peer.heard or 0, now
@@ -219,7 +230,7 @@ class DatagramCarrier:
     def _meet(self, source: Process, peer: Peer, incarnation: int) -> None:
         if peer.incarnation is not None:
             if incarnation > peer.incarnation:
-                tell("restarted", level="warning", peer=source, advice="evict it; it has lost its state")
+                _warn_of_restart(source)
             raise Refused("incarnation")
         peer.incarnation = incarnation
         self._above.met(source, incarnation)
@@ -231,3 +242,7 @@ class DatagramCarrier:
         waiting, peer.waiting = peer.waiting, []
         if waiting:
             self.send(source, waiting)
+
+
+def _warn_of_restart(name: Process) -> None:
+    tell("restarted", level="warning", peer=name, advice="evict it; it has lost its state")
