@@ -222,3 +222,26 @@ def test_a_second_start_of_a_name_does_not_cut_off_the_first(tmp_path: Path) -> 
         assert b"another" not in stage.heard["b"]
 
     play(twice)
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_silent_peer_is_told_of_within_five_seconds(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def silence(stage: Stage) -> None:
+        await stage.group("a", "b", transport=transport)
+        await asyncio.sleep(2)
+        assert not told(caplog, "suspected")
+        stage.machines["b"].halt()
+        await stage.say("a", b"waits")
+        await stage.until(lambda: bool(told(caplog, "suspected")), "nobody is warned", 5.0)
+        assert told(caplog, "suspected")[0] | {"silent_s": 0} == {"peer": "b", "silent_s": 0, "owed": 1}
+        stage.machines["b"].go_on()
+        await stage.until(lambda: bool(told(caplog, "heard again")), "b is back", 5.0)
+
+    caplog.set_level("INFO", "aforesaid.node")
+    play(silence)
+
+
+def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
+    return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == event]
