@@ -7,6 +7,7 @@ from aforesaid.core.capabilities import (
     Joining,
     Linking,
     Owing,
+    Remembering,
     Windowed,
 )
 from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
@@ -66,6 +67,7 @@ __all__ = [
     "Process",
     "Reason",
     "Refused",
+    "Remembering",
     "Say",
     "Speaker",
     "Timer",

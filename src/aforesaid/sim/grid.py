@@ -68,7 +68,7 @@ def grid_of(data: Mapping[str, Any]) -> Grid:
     skip = table.pop("skip_refused", False)
     if not isinstance(skip, bool):
         raise Misuse(f"sweep.skip_refused: expected true or false, got {skip!r}")
-    axes = dict(_axes(table, base))
+    axes = dict(axes_of(table, base))
     count = 1
     for listed in axes.values():
         count *= len(listed)
@@ -121,14 +121,14 @@ def _per_second(load: Workload, processes: int) -> float:
             return processes * 1_000 / load.every_ms
 
 
-def _axes(
+def axes_of(
     table: Mapping[str, Any], base: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, list[Any]]]:
     """Every axis: its key in the scenario, dotted, and its values. TOML itself nests dotted keys."""
     for name, values in table.items():
         key = prefix + name
         if isinstance(values, dict):
-            yield from _axes(values, base, f"{key}.")
+            yield from axes_of(values, base, f"{key}.")
         elif key == "seeds":
             yield "seed", _seeds(values, base, table)
         elif not isinstance(values, list) or not values:

@@ -10,8 +10,8 @@ from aforesaid.pipeline.measuring.driver import _runs, find_sources
 from aforesaid.pipeline.measuring.measure import BINS_PER_OCTAVE, ZERO_BIN, Piece, bin_of, measure
 from aforesaid.pipeline.measuring.optimum import optimum, quality
 from aforesaid.pipeline.measuring.settings import settings
-from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Paper, Scenario, simulate
+from aforesaid.sim.storing import simulate_to
 from aforesaid.trace import MemoryTrace
 
 PER_LINK = {"kind": "per_link", "spread": {"kind": "uniform", "min_ms": 1, "max_ms": 60}}
