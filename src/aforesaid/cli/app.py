@@ -282,7 +282,7 @@ def reproduce(
     figure5: local space (a) and control messages (b) over time, beside the paper's own points; 100, 1,000 and
     10,000 processes on the compiled fleet.
     baselines: local space of PRC-broadcast, preventive broadcast and vector clocks, each measured in the
-    simulator; 50 processes.
+    simulator; 30 processes.
     table1: what broadcasts cost; groups of 10, 30 and 100.
     churn: figure 5 while 0, 1 or 5 % of 1,000 processes crash per minute.
     crossover: from which delay on are N entries fewer? 10 and 100 broadcasts per second.

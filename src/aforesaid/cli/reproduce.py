@@ -48,6 +48,7 @@ def reproduce_figures(names: list[str], asked: Asked, where: Where, force: bool,
                 f"interrupted: {kept(planned, asked.runs)} of {len(planned)} runs are kept in {asked.runs}; "
                 "the same command goes on from there",
                 markup=False,
+                soft_wrap=True,
             )
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from aforesaid.core import Misuse
-from aforesaid.sim.grid import Planned, grid_of
+from aforesaid.sim.grid import Planned, grid_of, leaves
 from aforesaid.sim.keys import put
 
 Groups: TypeAlias = dict[tuple[Any, ...], list[Planned]]
@@ -66,4 +66,5 @@ class Asked:
 
 
 def _hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else str(value)
+    """A value of an axis as a key; tables and lists by their words."""
+    return " ".join(leaves(value)) if isinstance(value, dict | list) else value

@@ -24,8 +24,8 @@ from aforesaid.reproduce.asking import Look
 Floats = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT = 7.2, 4.6
-POINTS_MAX = 360
-"""Points of a curve in a picture; more only make the file larger."""
+POINTS_MAX = 120
+"""Points of a curve in a picture: half a minute each in an hour, so that exchanges in step do not hide it."""
 MARKS = 12
 """Markers on a curve over time."""
 
@@ -60,7 +60,8 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "aforesaid",
     "pdf.fonttype": 42,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
 }
 
 
@@ -175,7 +176,7 @@ def _plot(axes: Any, curves: Sequence[Curve], marks: int | None) -> None:
             label=curve.label,
         )
         if curve.half is not None:
-            low, high = curve.y - curve.half, curve.y + curve.half
+            low, high = np.maximum(0, curve.y - curve.half), curve.y + curve.half
             axes.fill_between(curve.x, low, high, color=line.colour, alpha=0.18, linewidth=0)
         for mark in curve.published:
             _plot_published(axes, mark, line)
@@ -217,10 +218,11 @@ def _limit(axes: Any, curves: Sequence[Curve]) -> None:
     if highest > 2 * top:
         axes.set_ylim(0, top)
         axes.annotate(
-            f"peaks up to {highest:.1f} are cut off", (0.35, 0.94), xycoords="axes fraction", fontsize=8
+            f"peaks up to {highest:.1f} are cut off", (0.06, 0.95), xycoords="axes fraction", fontsize=8
         )
     else:
-        axes.set_ylim(bottom=0)
+        # A band of two or three seeds may be far wider than what it surrounds.
+        axes.set_ylim(0, min(axes.get_ylim()[1], 1.6 * highest) or None)
 
 
 def _save(figure: Any, axes: Any, title: str, out: Path, look: Look) -> list[Path]:

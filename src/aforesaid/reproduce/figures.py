@@ -177,6 +177,8 @@ def _crossing(delays_ms: Floats, space: Floats, entries: int) -> str:
 def plan_own(asked: Asked, path: Path) -> Groups:
     """The runs of a scenario or grid file; of its seeds, those that are asked for."""
     data = read_file(path, "grid", dict)
+    if "engine" not in data and not data.get("sample_ms"):
+        raise Misuse(f"{path}: no sample_ms: a figure is drawn from samples")
     sweep = data.pop("sweep", {})
     for key in ("seed", "seeds", "skip_refused"):
         sweep.pop(key, None)
@@ -195,7 +197,7 @@ def make_own(asked: Asked, groups: Groups, name: str) -> Rows:
     keys = [key.rpartition(".")[2] for key in first.axes if key != "seed"]
     measured = {}
     for place, runs in groups.items():
-        varied = [f"{key} = {_word(value)}" for key, value in zip(keys, place, strict=True)]
+        varied = [f"{key} {value}" for key, value in zip(keys, place, strict=True)]
         measured[", ".join(varied) or first.scenario.label] = Group(runs, asked.runs)
     everyone = measured.values()
     quantities = [name for name in ("space", "control") if all(group.has(name) for group in everyone)]
@@ -207,10 +209,6 @@ def make_own(asked: Asked, groups: Groups, name: str) -> Rows:
         for label, group in measured.items()
         for quantity in quantities
     ]
-
-
-def _word(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def draw(
@@ -227,12 +225,18 @@ def draw(
     for label, group in measured.items():
         band = group.band(quantity, POINTS_MAX)
         curves.append(Curve(label, band.time_s / 60, band.mean, band.half, (marks or {}).get(label, ())))
-    first = next(iter(measured.values()))
-    time_s = thinned(first.time_s, POINTS_MAX)
-    delays = delay_at(first.experiment, time_s)
-    below = None if delays is None else Curve("delay (s)", time_s / 60, delays)
     what = Axis(SPACE if quantity == "space" else CONTROL, log)
-    draw_over_time(curves, below, title, what, out, asked.look)
+    draw_over_time(curves, _delay_of(measured), title, what, out, asked.look)
+
+
+def _delay_of(measured: Mapping[str, Group]) -> Curve | None:
+    """The delay over time, if there is one for all links of all runs."""
+    time_s = max((thinned(group.time_s, POINTS_MAX) for group in measured.values()), key=len)
+    delays = [delay_at(group.experiment, time_s) for group in measured.values()]
+    first = delays[0]
+    if first is None or not all(other is not None and np.array_equal(other, first) for other in delays):
+        return None
+    return Curve("delay (s)", time_s / 60, first)
 
 
 def summary(group: Group, quantity: str) -> dict[str, Any]:
@@ -240,9 +244,9 @@ def summary(group: Group, quantity: str) -> dict[str, Any]:
     from_s, until_s = plateau(group.experiment)
     return {
         "quantity": quantity,
-        "minutes": f"{from_s / 60:g} to {until_s / 60:g}",
+        "minutes": f"{from_s / 60:.3g} to {until_s / 60:.3g}",
         **told(group.within(quantity, from_s, until_s) if group.has(quantity) else None),
-        "at rest in the end": group.drained,
+        "at rest": group.drained,
     }
 
 
@@ -259,17 +263,22 @@ def _percent(share: float) -> float:
 
 def write_series(measured: Mapping[str, Group], path: Path) -> None:
     """Every quantity at every sample, as a mean over seeds with half its 95 % interval."""
-    first = next(iter(measured.values()))
-    quantities = [quantity for quantity in QUANTITIES if first.has(quantity)]
+    quantities = [name for name in QUANTITIES if any(group.has(name) for group in measured.values())]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         heads = [head for quantity in quantities for head in (quantity, f"{quantity}_half")]
         writer.writerow(["runs", "seeds", "time_s", *heads])
         for label, group in measured.items():
-            columns: list[Any] = []
-            for quantity in quantities:
-                band = group.band(quantity, len(group.time_s))
-                columns += [band.mean, [None] * len(band.mean) if band.half is None else band.half]
+            columns = [column for quantity in quantities for column in _columns(group, quantity)]
             for time_s, *values in zip(group.time_s, *columns, strict=True):
                 cells = ["" if value is None else f"{value:.6g}" for value in values]
                 writer.writerow([label, len(group.planned), f"{time_s:g}", *cells])
+
+
+def _columns(group: Group, quantity: str) -> tuple[Sequence[Any], Sequence[Any]]:
+    """A quantity's mean and half its interval at each sample; where there is none, nothing."""
+    nothing = [None] * len(group.time_s)
+    if not group.has(quantity):
+        return nothing, nothing
+    band = group.band(quantity, len(group.time_s))
+    return list(band.mean), nothing if band.half is None else list(band.half)

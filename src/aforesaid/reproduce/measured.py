@@ -82,7 +82,8 @@ class Group:
             return None
         values = self._rows(quantity)[:, chosen].mean(1)
         mean, half = mean_and_half(values[:, None])
-        return Value(float(mean[0]), None if half is None else float(half[0]), values.min(), values.max())
+        least, most = float(values.min()), float(values.max())
+        return Value(float(mean[0]), None if half is None else float(half[0]), least, most)
 
     def _rows(self, quantity: str) -> Floats:
         return np.array([series[quantity][: self._length] for series in self._series])
@@ -108,9 +109,7 @@ def _series(samples: Any, run: str) -> Mapping[str, Floats]:
     """Per process inside: what is held, and what is sent per second."""
     metrics = np.array(samples.metric)
     if not np.isin(["entries", "inside"], metrics).all():
-        raise Misuse(
-            f"{run} has no samples of local space: it needs sample_ms, and an algorithm that counts it"
-        )
+        raise Misuse(f"{run} has no samples of local space: set sample_ms, and an algorithm that counts it")
     found = {}
     for name in np.unique(metrics):
         chosen = metrics == name

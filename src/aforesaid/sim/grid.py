@@ -174,20 +174,21 @@ def _key_word(key: str) -> str:
 
 def _words(value: Any) -> str:
     """A value as letters that a directory's name may have."""
-    text = "+".join(_leaves(value)) or "none"
+    text = "+".join(leaves(value)) or "none"
     words = re.sub(r"[^A-Za-z0-9._+@-]", "_", text)
     if words == text and len(words) <= WORDS_MAX:
         return words
     return f"{words[:WORDS_MAX]}_{_hash(text)}"
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def leaves(value: Any) -> Iterator[str]:
+    """The words of a value, of a table or list in their order."""
     if isinstance(value, Mapping):
         for item in value.values():
-            yield from _leaves(item)
+            yield from leaves(item)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield (
             str(value).lower()
