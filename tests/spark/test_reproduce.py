@@ -36,15 +36,8 @@ def test_a_run_that_fails_on_spark_is_told_with_its_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spark: SparkSession
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("broken.py").write_text(
-        "from dataclasses import replace\n"
-        "from aforesaid.protocols.catalog import CATALOG\n"
-        "def make(setup, options):\n"
-        "    raise RuntimeError('no way')\n"
-        "ENTRY = replace(CATALOG['waiting'], name='broken', make=make)\n"
-    )
-    Path("own.toml").write_text(OWN.replace('"waiting"', '"broken.py:ENTRY"'))
+    Path("own.toml").write_text(OWN + 'network.delay = [{kind = "constant", ms = 1e305}]\n')
     code, _, told = command(monkeypatch, capsys, "reproduce")("own.toml", "--spark", "--processes", "3")
     assert code == 3
-    assert "broken-n3-s1 failed: no way" in told
+    assert "failed: cannot convert float infinity to integer" in told
     assert "replay: aforesaid simulate" in told

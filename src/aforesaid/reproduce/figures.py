@@ -38,7 +38,10 @@ CONTROL = "control messages per process and second"
 
 
 def plan_figure_5(asked: Asked) -> Groups:
-    return asked.groups(FLEET, {"processes": asked.processes or SIZES})
+    groups: Groups = {}
+    for count in asked.processes or SIZES:
+        groups |= asked.groups(FLEET, {"processes": [count]})
+    return groups
 
 
 def make_figure_5(asked: Asked, groups: Groups) -> Rows:
