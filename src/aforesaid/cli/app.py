@@ -239,7 +239,7 @@ def reproduce(
     ] = Path("figures"),
     processes: Annotated[
         list[int] | None,
-        Option(help="How many processes (may be repeated); by default as below.", metavar="COUNT"),
+        Option(help="How many processes (may be repeated); by default as above.", metavar="COUNT"),
     ] = None,
     seeds: Annotated[
         int, Option(help="How many seeds: the mean is drawn, with its 95 % interval as a band.")
@@ -268,7 +268,12 @@ def reproduce(
     ] = None,
     as_json: AsJson = False,
     spark: Annotated[
-        bool, Option("--spark", help="Run on Spark on this machine; --master and --remote say where else.")
+        bool,
+        Option(
+            "--spark",
+            help="Make the runs on Spark, on this machine unless one of these says where.",
+            rich_help_panel="Spark",
+        ),
     ] = False,
     master: Master = None,
     remote: Remote = None,

@@ -43,13 +43,9 @@ def reproduce_figures(names: list[str], asked: Asked, where: Where, force: bool,
     try:
         done = {work.name: _made(work, asked, run, as_json) for work in works}
     except KeyboardInterrupt:
-        if planned:
-            show.err.print(
-                f"interrupted: {kept(planned, asked.runs)} of {len(planned)} runs are kept in {asked.runs}; "
-                "the same command goes on from there",
-                markup=False,
-                soft_wrap=True,
-            )
+        there = kept(planned, asked.runs)
+        told = f"{there} of {len(planned)} runs are kept in {asked.runs}; the same command goes on from there"
+        show.err.print(f"interrupted: {told if planned else 'nothing is kept'}", markup=False, soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         show.print_json(done)

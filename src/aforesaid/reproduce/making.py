@@ -46,7 +46,7 @@ def plan(names: Sequence[str], asked: Asked, telling: Telling) -> list[Work]:
     asked.validate()
     works = [_work(name, asked, telling) for name in dict.fromkeys(names)]
     try:
-        asked.runs.mkdir(parents=True, exist_ok=True)
+        asked.out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=asked.out):
             pass
     except OSError as error:
