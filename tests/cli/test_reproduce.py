@@ -250,6 +250,18 @@ def test_a_violation_is_told_and_exits_1(reproduce: Run, monkeypatch: pytest.Mon
     assert (code, told) == (1, "p3 received message 7 where it was not expected\n")
 
 
+def test_a_worker_that_dies_is_told(reproduce: Run) -> None:
+    Path("mortal.py").write_text(
+        "import os\n"
+        "from dataclasses import replace\n"
+        "from aforesaid.protocols.catalog import CATALOG\n"
+        "ENTRY = replace(CATALOG['reliable'], name='mortal', version='1', make=lambda *_: os._exit(9))\n"
+    )
+    Path("own.toml").write_text(OWN.replace('"reliable"', '"mortal.py:ENTRY"'))
+    line = "a run was killed, perhaps for want of memory; --jobs 1 needs less of it"
+    assert reproduce("own.toml", "--jobs", "2") == (2, "", f"aforesaid: {line}\n")
+
+
 def test_an_interrupted_figure_keeps_what_was_finished_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     """Ctrl-C as a terminal sends it, to every process, while one run of two is not finished."""
     # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.

@@ -218,7 +218,7 @@ def _limit(axes: Any, curves: Sequence[Curve]) -> None:
     if highest > 2 * top:
         axes.set_ylim(0, top)
         axes.annotate(
-            f"peaks up to {highest:.1f} are cut off", (0.06, 0.95), xycoords="axes fraction", fontsize=8
+            f"peaks up to {highest:.1f} are cut off", (0.12, 0.95), xycoords="axes fraction", fontsize=8
         )
     else:
         # A band of two or three seeds may be far wider than what it surrounds.
