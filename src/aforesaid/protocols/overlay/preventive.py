@@ -373,15 +373,15 @@ class Preventive(Linking, Remembering):
         elif opening is not None and opening.lid == timer:
             self._again(opening, now, out)
 
-    def entries(self) -> int:
-        """What it has received, and what it keeps for links that are being opened."""
-        return self.received.entries + self.gauges()["buffered"]
-
     def links(self) -> Sequence[tuple[Process, Lid]]:
         return [(peer, lid) for lid, peer in self.out_view.items() if lid not in self.closing]
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
         """Nothing begins here unless the host asks for it."""
+
+    def entries(self) -> int:
+        """What it has received, and what it keeps for links that are being opened."""
+        return self.received.entries + self.gauges()["buffered"]
 
     def gauges(self) -> Mapping[str, int]:
         return {
