@@ -60,7 +60,7 @@ def _made(work: Work, asked: Asked, run: Runner, as_json: bool) -> dict[str, Any
     except Misuse:
         raise
     except AforesaidError as error:  # A promise is broken.
-        show.err.print(str(error), markup=False)
+        show.err.print(str(error), markup=False, soft_wrap=True)
         raise typer.Exit(EXIT_VIOLATED) from None
     if not as_json:
         _show(work.name, made["rows"], asked.out)
@@ -74,7 +74,7 @@ def _runner(where: Where) -> Runner:
         return over_cores(show.progress, where.jobs)
     if where.jobs is not None:
         raise Misuse("--jobs is for runs without Spark; --master local[2] has Spark make two at a time")
-    from aforesaid.cli.sweep import told
+    from aforesaid.cli import sweep
     from aforesaid.pipeline.session import SparkOptions, spark_session
     from aforesaid.pipeline.sweeping import Ledger, complete, retrying
 
@@ -83,10 +83,11 @@ def _runner(where: Where) -> Runner:
     def run(planned: Sequence[Planned], root: Path) -> None:
         session = spark_session(replace(retrying(options), small=True), "aforesaid reproduce")
         grid = Grid(tuple(planned))
-        _, rows = complete(grid, Ledger(place(root)), False, True, lambda plan: told(session, plan))
+        _, rows = complete(grid, Ledger(place(root)), False, True, lambda plan: sweep.told(session, plan))
         for row in rows:
             if row["state"] == "failed":
-                show.err.print(f"{row['run']} failed: {row['error']}\nreplay: {row['replay']}", markup=False)
+                told = f"{row['run']} failed: {row['error']}\nreplay: {row['replay']}"
+                show.err.print(told, markup=False, soft_wrap=True)
                 raise typer.Exit(EXIT_UNKNOWN)
 
     return run
