@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from aforesaid.ground import ground
 from aforesaid.transport import Address, Stream, dial, listen

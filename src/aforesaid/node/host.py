@@ -182,6 +182,11 @@ class Host:
             self.inbox.close(error)
             self.inside.set()
             self.end(error)
+            # It will never say anything again: nobody is to wait for it.
+            try:
+                self.carrier.bye()
+            except Exception as last:
+                tell("cannot say goodbye", level="warning", error=repr(last))
 
     def end(self, error: Exception) -> None:
         """No more calls to the protocol."""

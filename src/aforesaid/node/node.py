@@ -338,6 +338,8 @@ class Node:
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
             host, now = self._running, clock()
+            if host.error is not None and not isinstance(host.error, Isolated):
+                return  # Who has failed is not to be taken for alive.
             host.carrier.beat(now)
             if host.entry.linked:
                 members.keep(host.carrier.members())

@@ -41,6 +41,8 @@ class Actor:
         self.failure: BaseException | None = None
         """What ended its node."""
         self.over = False
+        self.saying = 0
+        """What it wants to say and waits for room."""
         self._heard, self._said = heard, said
         self._asked = asyncio.Semaphore(0)
         """What it has to answer. Who waits for room to answer must go on listening: so does everyone else."""
@@ -91,6 +93,13 @@ class Actor:
                 await asyncio.gather(*work, leaving, return_exceptions=True)
 
     async def say(self, node: Node) -> None:
+        self.saying += 1
+        try:
+            await self._say(node)
+        finally:
+            self.saying -= 1
+
+    async def _say(self, node: Node) -> None:
         chance, plan = self._chance, self.plan
         size = chance.randrange(100)
         if plan.large and chance.random() < plan.large:

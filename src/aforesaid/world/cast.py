@@ -274,6 +274,7 @@ class Cast:
         """What is owed still; [] when all is at rest."""
         here = self.here()
         outside = [f"{actor.name} is not in the group" for actor in self.open_lives() if actor.node is None]
+        outside += [f"{actor.name} waits to say something" for actor in here if actor.saying]
         if self.plan.group == "changing":
             heard = self._last_words.get(self.round, {})
             return outside + [
