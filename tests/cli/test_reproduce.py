@@ -1,17 +1,37 @@
-"""`aforesaid reproduce`, as its users meet it, on small fleets."""
+"""`aforesaid reproduce`, as its users meet it, on small fleets and short scenarios."""
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aforesaid.fleet import FleetStopped
+from aforesaid.fleet import FleetBroken
 from support.commands import Run, command
 from support.compiling import compile_once
+
+OWN = """
+algorithm = "reliable"
+processes = 3
+duration_ms = 300
+sample_ms = 7
+
+[sweep]
+"workload[0].per_second" = [5, 50]
+
+[[workload]]
+kind = "rate"
+per_second = 10
+"""
+
+SHORT = ["--set", "duration_ms=30000", "--set", "workload[0].from_ms=0"]
+SHORT += ["--set", "network.delay.points=[[0, 300]]"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,59 +47,113 @@ def reproduce(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     return command(monkeypatch, capsys, "reproduce")
 
 
-def test_figure_5_with_its_data_and_versions(reproduce: Run) -> None:
-    code, told, _ = reproduce("fig5a", "fig5b", "--processes", "30", "--out", "made", "--seed", "3")
+@pytest.fixture
+def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """From its call on nothing is simulated any more."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a run is made that was there")
+
+    return lambda: monkeypatch.setattr("aforesaid.reproduce.running.simulate_to", refuse)
+
+
+def rows_of(told: str, figure: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(told)[figure]["rows"]
+    return rows
+
+
+def test_figure_5_over_two_seeds_with_its_data_and_versions(reproduce: Run) -> None:
+    code, told, _ = reproduce(
+        "figure5", "--processes", "30", "--out", "made", "--seed", "3", "--seeds", "2", "--jobs", "1"
+    )
     assert code == 0
-    assert "entries at 2.5 s delay" in told
-    assert "control/s at 1 ms delay" in told
+    assert "control  41 to 50" in told
     made = Path("made")
-    facts = json.loads((made / "fig5a.json").read_text())
-    assert facts["seed"] == 3
-    assert facts["versions"].keys() == {"aforesaid", "python", "numba", "numpy", "matplotlib"}
-    (summary,) = facts["rows"]
-    assert summary["broadcasts"] == 48 * 60 * 10
-    assert summary["deliveries"] == 30 * summary["broadcasts"]
-    assert summary["held at the end"] == 0
-    for figure in ("fig5a", "fig5b"):
+    facts = json.loads((made / "figure5.json").read_text())
+    assert facts["seeds"] == [3, 4]
+    assert facts["versions"].keys() == {"aforesaid", "python", "numba", "numpy", "matplotlib", "pyarrow"}
+    assert [row["minutes"] for row in facts["rows"]] == [
+        *("18", "20", "25", "30", "35", "41 to 50"),
+        *("2 to 15", "41 to 50"),
+    ]
+    late = facts["rows"][5]
+    assert late["least"] < late["mean"] < late["most"]
+    assert late["± 95 %"] == pytest.approx(12.706 * (late["most"] - late["least"]) / 2, rel=0.01)
+    for figure in ("figure5a", "figure5b"):
         assert (made / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (made / f"{figure}.svg").read_text()
-    with (made / "fig5-30.csv").open() as file:
+    with (made / "figure5-series.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3600
-    late = [float(row["expected"]) + float(row["buffered"]) for row in rows[2520:3000]]
-    assert sum(late) / len(late) == pytest.approx(summary["entries at 2.5 s delay"], rel=0.01)
+    space = [float(row["space"]) for row in rows if 41 * 60 < float(row["time_s"]) <= 50 * 60]
+    assert sum(space) / len(space) == pytest.approx(late["mean"], rel=0.001)
+    assert all(float(row["space_half"]) >= 0 for row in rows)
 
 
-def test_a_figure_is_the_same_every_time(reproduce: Run) -> None:
-    for out in ("one", "two"):
-        assert reproduce("fig5b", "--processes", "10", "--out", out)[0] == 0
-    picture = Path("one/fig5b.svg").read_bytes()
-    assert picture == Path("two/fig5b.svg").read_bytes()
-    assert len(picture) < 100_000
+def test_the_papers_points_stand_beside_its_experiment_and_no_other(reproduce: Run) -> None:
+    _, told, _ = reproduce("figure5", "--processes", "100", "--json")
+    rows = rows_of(told, "figure5")
+    assert [row["paper"] for row in rows] == [31.4, 60.5, 118, 205, 271, 346, 0.453, 0.354]
+    last = rows[5]
+    assert last["deviation %"] == pytest.approx(100 * (last["mean"] / 346 - 1), abs=0.06)
+    assert last["± 95 %"] is None
+    assert "read off the paper" in Path("figures/figure5a.svg").read_text()
+    _, told, _ = reproduce("figure5", "--processes", "100", "--set", "broadcasts_per_second=5", "--json")
+    space, control = rows_of(told, "figure5")
+    assert (space["minutes"], space["quantity"], control["quantity"]) == ("42 to 50", "space", "control")
+    assert space["mean"] == pytest.approx(last["mean"] / 2, rel=0.1)
+    assert "read off the paper" not in Path("figures/figure5a.svg").read_text()
 
 
-def test_churn_tells_what_crashed_and_draws_both_axes(reproduce: Run) -> None:
-    code, told, _ = reproduce("churn", "--processes", "20", "--json")
-    calm, _, rough = json.loads(told)["churn"]["rows"]
-    assert (code, calm["crashed"], calm["flooded, of these"]) == (0, 0, 0.0)
-    assert rough["crashed"] > 20
-    for made in ("churn-space-20.svg", "churn-control-20.svg", "churn-20-5.csv", "churn.csv"):
+def test_what_was_run_is_drawn_anew_without_a_run(reproduce: Run, no_more_runs: Any) -> None:
+    assert reproduce("figure5", "--processes", "10", "--format", "svg")[0] == 0
+    first = Path("figures/figure5b.svg").read_bytes()
+    assert b"Traffic of PRC-broadcast" in first
+    assert len(first) < 100_000
+    no_more_runs()
+    assert reproduce("figure5", "--processes", "10", "--format", "svg")[0] == 0
+    assert Path("figures/figure5b.svg").read_bytes() == first
+    again = ["--no-title", "--format", "pdf", "--format", "svg"]
+    assert reproduce("figure5", "--processes", "10", *again)[0] == 0
+    assert b"Traffic of PRC-broadcast" not in Path("figures/figure5b.svg").read_bytes()
+    assert Path("figures/figure5a.pdf").read_bytes().startswith(b"%PDF")
+    with pytest.raises(AssertionError, match="a run is made that was there"):
+        reproduce("figure5", "--processes", "10", "--force")
+
+
+def test_churn_draws_both_axes(reproduce: Run) -> None:
+    code, told, _ = reproduce("churn", "--processes", "20", "--jobs", "1", "--json")
+    flooded = [row["mean"] for row in rows_of(told, "churn") if row["quantity"] == "flooded"]
+    assert (code, flooded[0]) == (0, 0.0)
+    assert flooded[2] > 0
+    for made in ("churn-space-20.svg", "churn-control-20.svg", "churn-20-series.csv", "churn.csv"):
         assert Path("figures", made).exists()
 
 
 def test_the_crossover_is_a_tenth_of_the_delay_at_ten_times_the_rate(reproduce: Run) -> None:
-    _, told, _ = reproduce("crossover", "--processes", "30", "--json")
-    slow, fast = json.loads(told)["crossover"]["rows"]
+    _, told, _ = reproduce("crossover", "--processes", "30", "--jobs", "1", "--json")
+    slow, fast = rows_of(told, "crossover")
     assert fast["entries at 1000 ms"] == pytest.approx(10 * slow["entries at 1000 ms"], rel=0.15)
     from_slow, from_fast = (
-        float(row["a vector is smaller"].removeprefix("from ").removesuffix(" ms")) for row in (slow, fast)
+        float(row["N entries are fewer"].removeprefix("from ").removesuffix(" ms")) for row in (slow, fast)
     )
     assert from_fast == pytest.approx(from_slow / 10, rel=0.3)
 
 
+def test_baselines_are_measured(reproduce: Run) -> None:
+    """Vector clocks hold a vector, and below them a counter for each process that ever spoke."""
+    code, told, _ = reproduce("baselines", "--processes", "8", "--jobs", "1", *SHORT, "--json")
+    prc, preventive, vectors = rows_of(told, "baselines")
+    assert (code, vectors["mean"], vectors["at rest"]) == (0, 16.0, True)
+    assert preventive["mean"] >= 8
+    # Little's law: 8 messages a second, 0.3 s, on each of about 4 links; besides, buffers of handshakes.
+    assert 5 < prc["mean"] < 60
+    assert "vector clocks, 8 processes" in Path("figures/baselines.svg").read_text()
+
+
 def test_a_flood(reproduce: Run) -> None:
     code, told, _ = reproduce("flood", "--processes", "5000", "--json")
-    (row,) = json.loads(told)["flood"]["rows"]
+    (row,) = rows_of(told, "flood")
     assert (code, row["deliveries"], row["receipts"], row["degree"]) == (0, 5000, 100_000, 20)
 
 
@@ -94,47 +168,125 @@ def test_table_1(reproduce: Run) -> None:
     assert float(rows["waiting"]["overhead_bytes"]) > float(rows["prc"]["overhead_bytes"]) > 0
 
 
+def test_a_figure_of_ones_own(reproduce: Run, no_more_runs: Any) -> None:
+    """A curve for each combination of a grid file, over the cores of this machine."""
+    Path("own.toml").write_text(OWN)
+    arguments = ("own.toml", "--seeds", "3", "--set", "network.loss=0", "--json")
+    code, told, _ = reproduce(*arguments, "--jobs", "2")
+    rows = rows_of(told, "own")
+    assert code == 0
+    assert [(row["runs"], row["quantity"]) for row in rows] == [
+        ("per_second 5", "space"),
+        ("per_second 50", "space"),
+    ]
+    assert rows[0]["mean"] < 3 <= rows[1]["mean"] < 3.5, "a counter of each that spoke, and a few exceptions"
+    assert len(list(Path("figures/runs").glob("run=reliable-n3-per_second5*"))) == 6
+    assert "per_second 50" in Path("figures/own-space.svg").read_text()
+    assert not list(Path("figures").glob("own-control*"))
+    no_more_runs()
+    assert reproduce(*arguments)[1] == told
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["fig6"], "no figure 'fig6'; there are fig5a, fig5b, table1, churn, crossover, flood"),
-        (["fig5a", "--processes", "1"], "fig5a needs at least 2 processes, not 1"),
+        (
+            ["fig6"],
+            "no figure 'fig6'; there are figure5, baselines, churn, crossover, table1, flood, "
+            "or a grid file of your own",
+        ),
+        (["figure5", "--processes", "1"], "figure5 needs at least 2 processes, not 1"),
         (["flood", "--processes", "-5"], "flood needs at least 3 processes, not -5"),
         (["table1", "--processes", "30", "--processes", "5"], "table1 needs at least 8 processes, not 5"),
         (["flood", "--out", "file/there"], "cannot write to file/there: Not a directory"),
+        (["figure5", "--seeds", "0"], "--seeds 0 --seed 1: at least one seed, from 0 on"),
+        (["figure5", "--seed", "-1"], "--seeds 1 --seed -1: at least one seed, from 0 on"),
+        (["table1", "--seeds", "2"], "table1 is one measurement: it takes no --seeds and no --set"),
+        (["figure5", "--format", "jpg"], "--format jpg: there are png, svg, pdf"),
+        (["figure5", "--jobs", "0"], "--jobs 0: at least one run at a time"),
+        (
+            ["figure5", "--jobs", "2", "--spark"],
+            "--jobs is for runs without Spark; --master local[2] has Spark make two at a time",
+        ),
+        (["figure5", "--set", "period_ms"], "--set period_ms: write KEY=VALUE, as in --set network.loss=0.1"),
+        (["figure5", "--set", "processes=5"], "--set processes: this figure varies it itself"),
+        (
+            ["churn", "--set", "crashes_per_minute=5"],
+            "--set crashes_per_minute: this figure varies it itself",
+        ),
+        (["gone.toml"], "cannot read grid gone.toml: No such file or directory"),
+        (
+            ["figure5", "--processes", "9", "--set", "network.delay.kind=per_link"],
+            "processes = 9, seed = 1: network: on the fleet all links have one delay at a time, delay_ms; "
+            'without engine = "fleet" the simulator takes a delay per link: '
+            'network.delay = {kind = "per_link", ...}',
+        ),
     ],
 )
 def test_misuse_is_one_line(reproduce: Run, arguments: list[str], line: str) -> None:
     Path("file").touch()
     assert reproduce(*arguments) == (2, "", f"aforesaid: {line}\n")
+    assert not Path("figures/runs").exists() or not any(Path("figures/runs").iterdir())
+
+
+def test_an_unknown_key_and_a_file_without_samples_are_one_line_each(reproduce: Run) -> None:
+    code, _, told = reproduce("figure5", "--processes", "9", "--set", "perod_ms=5")
+    assert (code, told.count("\n")) == (2, 1)
+    assert told.startswith(
+        "aforesaid: processes = 9, seed = 1: unknown key `perod_ms`; known keys: processes,"
+    )
+    Path("own.toml").write_text(OWN.replace("sample_ms = 7\n", ""))
+    code, _, told = reproduce("own.toml", "--jobs", "1")
+    assert (code, told.count("\n")) == (2, 1)
+    assert "own.toml: no sample_ms: a figure is drawn from samples" in told
 
 
 def test_a_violation_is_told_and_exits_1(reproduce: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
-        raise FleetStopped("p3 received message 7 where it was not expected")
+        raise FleetBroken("p3 received message 7 where it was not expected")
 
-    monkeypatch.setattr("aforesaid.reproduce.figures.simulate_fleet", broken)
-    code, _, told = reproduce("fig5a", "--processes", "11")
+    monkeypatch.setattr("aforesaid.reproduce.running.simulate_to", broken)
+    code, _, told = reproduce("figure5", "--processes", "11")
     assert (code, told) == (1, "p3 received message 7 where it was not expected\n")
 
 
-def test_an_interrupted_run_stops_at_once(tmp_path: Path) -> None:
-    """Between two slices of a run that would take a minute."""
+def test_a_worker_that_dies_is_told(reproduce: Run) -> None:
+    Path("mortal.py").write_text(
+        "import os\n"
+        "from dataclasses import replace\n"
+        "from aforesaid.protocols.catalog import CATALOG\n"
+        "ENTRY = replace(CATALOG['reliable'], name='mortal', version='1', make=lambda *_: os._exit(9))\n"
+    )
+    Path("own.toml").write_text(OWN.replace('"reliable"', '"mortal.py:ENTRY"'))
+    line = "a run was killed, perhaps for want of memory; --jobs 1 needs less of it"
+    assert reproduce("own.toml", "--jobs", "2") == (2, "", f"aforesaid: {line}\n")
+
+
+def test_an_interrupted_figure_keeps_what_was_finished_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    """Ctrl-C as a terminal sends it, to every process, while one run of two is not finished."""
     # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import aforesaid.reproduce.figures as figures\n"
-        "run = figures.simulate_fleet\n"
-        "figures.simulate_fleet = lambda plan, tell: (print('running', flush=True), run(plan, tell))[1]\n"
-        "sys.argv = ['aforesaid', 'reproduce', 'fig5a', '--processes', '2000', '--out', sys.argv[1]]\n"
-        "from aforesaid.cli import main; main()\n"
+        "sys.argv = ['aforesaid', 'reproduce', 'figure5', *sys.argv[1:]]\n"
+        "from aforesaid.cli import main\n"
+        "if __name__ == '__main__': main()\n"
     )
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    arguments = ["--processes", "10", "--processes", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, str(program), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    assert process.stdout
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
+    runs = tmp_path / "out" / "runs"
+    deadline = time.monotonic() + 120
+    while not (runs / "run=fleet-n10-s1").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Traceback" not in told
+    assert told == f"interrupted: 1 of 2 runs are kept in {runs}; the same command goes on from there\n"
+    assert [path.name for path in runs.iterdir()] == ["run=fleet-n10-s1"]

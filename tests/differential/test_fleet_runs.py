@@ -146,7 +146,8 @@ def test_samples_are_sums_over_all_processes(sample_ms: float) -> None:
     by_metric = {
         metric: samples.value[[name == metric for name in samples.metric]] for metric in set(samples.metric)
     }
-    assert by_metric.keys() == {"expected", "buffered", "links", "inside", "control_sent"}
+    gauges = {"entries", "expected", "buffered", "links", "inside"}
+    assert by_metric.keys() == gauges | {"control_sent", "flooded_sent"}
     assert by_metric["control_sent"][0] == 0
     assert by_metric["control_sent"][-1] == sum(outcome.control.values())
     assert np.all(np.diff(by_metric["control_sent"]) >= 0)

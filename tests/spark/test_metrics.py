@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from aforesaid.cli import main
 from aforesaid.pipeline.measuring import TABLES, metrics
-from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim.grid import grid_of
+from aforesaid.sim.storing import simulate_to
 from aforesaid.trace.parquet import find_runs, open_trace
 from support.s3 import Bucket
 

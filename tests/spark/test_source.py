@@ -14,8 +14,8 @@ from aforesaid.pipeline.source import register
 from aforesaid.pipeline.source.segments import SegmentEvents
 from aforesaid.pipeline.source.source import SEGMENTS, Rows
 from aforesaid.pipeline.source.traces import TraceTable
-from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Scenario
+from aforesaid.sim.storing import simulate_to
 from aforesaid.storage import sizes_below
 from aforesaid.trace.parquet.schema import SCHEMAS
 from aforesaid.wire.segments import Origin

@@ -260,7 +260,7 @@ import os, sys
 from pathlib import Path
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.pipeline.sweeping import Ledger, conclude, execute, plan, retrying
-from aforesaid.pipeline.sweeping.task import simulate_to
+from aforesaid.sim.storing import simulate_to
 from aforesaid.sim.grid import grid_of
 
 def deadly(scenario, root, run, replace):

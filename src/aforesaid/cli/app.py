@@ -10,6 +10,7 @@ from aforesaid.cli import commands_node, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.new import app as new_app
 from aforesaid.cli.options import AsJson
+from aforesaid.cli.spark import Conf, Debug, Master, Memory, Remote, Temporary
 from aforesaid.core.version import __version__
 
 app = typer.Typer(
@@ -263,40 +264,91 @@ def draw(
 def reproduce(
     figures: Annotated[
         list[str],
-        Argument(help="One or more of: fig5a fig5b table1 churn crossover flood.", metavar="FIGURE"),
+        Argument(
+            help="One or more of: figure5 baselines table1 churn crossover flood; or files of your own.",
+            metavar="FIGURE",
+        ),
     ],
-    out: Annotated[Path, Option(help="Where pictures (PNG, SVG), CSV and JSON go.")] = Path("figures"),
+    out: Annotated[
+        Path, Option(help="Where pictures, CSV and JSON go; the runs they are drawn from go to OUT/runs.")
+    ] = Path("figures"),
     processes: Annotated[
         list[int] | None,
         Option(help="How many processes (may be repeated); by default as above.", metavar="COUNT"),
     ] = None,
-    seed: Annotated[
-        int,
+    seeds: Annotated[
+        int, Option(help="How many seeds: the mean is drawn, with its 95 % interval as a band.")
+    ] = 1,
+    seed: Annotated[int, Option(help="The first seed. How many links processes get varies with it.")] = 1,
+    settings: Annotated[
+        list[str] | None,
         Option(
-            min=0, help="Seed of joins, speakers and exchanges. How many links processes get varies with it."
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value of the experiment, as period_ms=30000 (docs/scenarios.md); may be repeated.",
         ),
-    ] = 4,
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        Option(
+            "--format",
+            metavar="[png|svg|pdf]",
+            help="Kind of picture (may be repeated). Default: png and svg.",
+        ),
+    ] = None,
+    titles: Annotated[bool, Option("--title/--no-title", help="Whether pictures have a title.")] = True,
+    force: Annotated[bool, Option("--force", help="Run again what OUT/runs has already.")] = False,
+    jobs: Annotated[
+        int | None, Option(help="How many runs at a time. Default: one for each core.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
+    spark: Annotated[
+        bool,
+        Option(
+            "--spark",
+            help="Make the runs on Spark, on this machine unless one of these says where.",
+            rich_help_panel="Spark",
+        ),
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+    conf: Conf = None,
 ) -> None:
-    """Reproduce the experiment of the PRC-broadcast paper on the compiled fleet, and go beyond it.
+    """Reproduce the figures of the PRC-broadcast paper, or make figures for a paper of your own.
 
-    fig5a: local space over time, with the delay below; 100, 1,000 and 10,000 processes.
-    fig5b: control messages per process and second over time; the same runs.
+    figure5: local space (a) and control messages (b) over time, beside the paper's own points; 100, 1,000 and
+    10,000 processes on the compiled fleet.
+    baselines: local space of PRC-broadcast, preventive broadcast and vector clocks, each measured in the
+    simulator; 30 processes.
     table1: what broadcasts cost; groups of 10, 30 and 100.
     churn: figure 5 while 0, 1 or 5 % of 1,000 processes crash per minute.
-    crossover: from which delay on is a vector of N entries smaller? 10 and 100 broadcasts per second.
+    crossover: from which delay on are N entries fewer? 10 and 100 broadcasts per second.
     flood: time and memory of one broadcast to a million processes.
+    FILE.toml: a scenario, or a grid as for `sweep`; local space and traffic over time, a curve for each of
+    its combinations. It needs sample_ms.
 
-    The first run compiles for half a minute; 10,000 processes then take about a minute. Exactly once is
-    checked at every receipt: a violation stops the run with its message and process, and exit code 1. Each
-    FIGURE.json has the seed and the versions; docs/fleet.md tells what the figures say.
+    Runs are spread over all cores, or over a cluster with --master, and kept in OUT/runs: started again, only
+    what is missing is run, so a figure changes its format or title in a moment. The fleet compiles for half a
+    minute the first time; 10,000 processes then take about a minute. A violation stops all with its message
+    and process, and exit code 1. Each FIGURE.json has seeds, settings and versions; docs/reproduce.md tells
+    more.
 
-    [dim]aforesaid reproduce fig5a fig5b --processes 100 --processes 1000[/dim]
-    [dim]aforesaid reproduce flood --processes 1000000[/dim]
+    [dim]aforesaid reproduce figure5 --processes 100 --processes 1000 --seeds 10[/dim]
+    [dim]aforesaid reproduce figure5 --seeds 20 --set period_ms=30000 --format pdf --no-title[/dim]
+    [dim]aforesaid reproduce scenarios/per-link.toml --seeds 5[/dim]
     """
-    from aforesaid.cli.reproduce import reproduce_figures
+    from aforesaid.cli.reproduce import Where, reproduce_figures
+    from aforesaid.reproduce.asking import Asked, Look
+    from aforesaid.sim.keys import setting
 
-    raise typer.Exit(reproduce_figures(figures, processes or [], seed, out, as_json))
+    look = Look(tuple(formats or ("png", "svg")), titles)
+    values = dict(map(setting, settings or ()))
+    asked = Asked(out, tuple(processes or ()), seed, seeds, values, look)
+    where = Where(jobs, spark, master, remote, temporary, memory, debug, tuple(conf or ()))
+    raise typer.Exit(reproduce_figures(figures, asked, where, force, as_json))
 
 
 for panel, commands in (

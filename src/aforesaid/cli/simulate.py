@@ -2,7 +2,6 @@
 
 import shlex
 import time
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from aforesaid.sim import (
     simulate,
     simulate_into,
 )
-from aforesaid.sim.keys import put
+from aforesaid.sim.keys import put, setting
 from aforesaid.sim.network import Counters
 from aforesaid.sim.parts import nanoseconds
 from aforesaid.sim.scenario import read_file
@@ -92,7 +91,7 @@ def simulate_seeds(
             move(completed=done + 1, note=f"{values['violated']} violated")
     replay = ["aforesaid", "simulate", path, "--out", out]
     replay += ["--algorithm", named] if named else []
-    replay += [word for setting in settings for word in ("--set", setting)]
+    replay += [word for text in settings for word in ("--set", text)]
     for failure in failures:
         failure["replay"] = shlex.join([*replay, "--seed", str(failure["seed"])])
     if as_json:
@@ -106,8 +105,8 @@ def _scenario(path: str, seed: int | None, named: str | None, settings: Sequence
     """What a file describes, with what the command line says instead; paths there are relative to here."""
 
     def changed(data: dict[str, Any]) -> Experiment:
-        for setting in settings:
-            key, value = _setting(setting)
+        for text in settings:
+            key, value = setting(text)
             put(data, key, value, f"--set {key}")
         if seed is not None:
             data["seed"] = seed
@@ -124,17 +123,6 @@ def _scenario(path: str, seed: int | None, named: str | None, settings: Sequence
         return experiment_of(data)
 
     return read_file(place(path), "scenario", changed)
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """`network.loss=0.1`: a key of the scenario and a value as in TOML, or text."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise Misuse(f"--set {text}: write KEY=VALUE, as in --set network.loss=0.1")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value
 
 
 def _has_options(named: str, options: Any) -> None:

@@ -25,13 +25,13 @@ def sweep_grid(path: Path, out: str, judge: bool, force: bool, as_json: bool, op
     # The work is done in Python; a JVM that starts quickly serves best.
     session = spark_session(replace(retrying(options), small=True), "aforesaid sweep")
     if is_local(out):
-        planned, rows = complete(grid, Ledger(place(out)), judge, force, lambda plan: _told(session, plan))
+        planned, rows = complete(grid, Ledger(place(out)), judge, force, lambda plan: told(session, plan))
     else:
         # Only a session knows how its stores are reached.
         with session as spark:
             ledger = Ledger(place(out, storage_settings(spark)))
             running = nullcontext(spark)
-            planned, rows = complete(grid, ledger, judge, force, lambda plan: _told(running, plan))
+            planned, rows = complete(grid, ledger, judge, force, lambda plan: told(running, plan))
     seconds = time.perf_counter() - began
     if as_json:
         show.print_json(_facts(planned, rows, seconds))
@@ -41,10 +41,10 @@ def sweep_grid(path: Path, out: str, judge: bool, force: bool, as_json: bool, op
 
 
 @contextmanager
-def _told(
+def told(
     session: AbstractContextManager[SparkSession], planned: Plan
 ) -> Iterator[tuple[SparkSession, Progress]]:
-    """The session with a bar that counts the work done rather than the scenarios."""
+    """A session with a bar that counts the work done rather than the scenarios."""
     costs = {one.run: cost(one.scenario) for one in planned.missing}
     with show.progress(f"sweeping {len(costs):,} scenarios", sum(costs.values())) as move:
 

@@ -10,6 +10,7 @@ from aforesaid.core.capabilities import (
     Ordering,
     Owing,
     PartialOrder,
+    Remembering,
     Windowed,
     order_of,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "Process",
     "Reason",
     "Refused",
+    "Remembering",
     "Say",
     "Speaker",
     "Timer",

@@ -97,6 +97,15 @@ class Acknowledging(Owing, Protocol):
 
 
 @runtime_checkable
+class Remembering(Protocol):
+    """Can tell how much it remembers: its local space, as papers compare it."""
+
+    def entries(self) -> int:
+        """What it holds for telling copies apart and for order: counters, components of vectors, messages
+        that are expected, wait or are kept for a link. Not all of it is gone at rest, unlike `gauges`."""
+
+
+@runtime_checkable
 class Explaining(Protocol):
     """Can tell why a message waits."""
 

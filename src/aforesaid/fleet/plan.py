@@ -75,6 +75,11 @@ def plan_of(paper: Paper) -> Plan:
         schedule=schedule,
         delay=delays(paper),
         chance=rng.integers(1, 2147483398, (total, 2), dtype=np.int32),
+        period=round(paper.period_ms * MILLISECOND),
+        # Not on a round moment: nothing else is to happen at the same time.
+        patience=round(paper.handshake_ms * MILLISECOND) + 7,
+        tries=paper.tries,
+        detector=round(paper.detector_ms * MILLISECOND) + 3,
         bucket=round(paper.sample_ms * MILLISECOND),
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
         scenario=paper.to_json(),
@@ -97,13 +102,23 @@ def _spread(schedule: Records, count: int) -> tuple[int, ...]:
 
 
 def delays(paper: Paper) -> Int64s:
-    """1 ms until minute 15, then 10 ms more every 6 s, until minute 40."""
+    """1 ms until minute 15, then 10 ms more every 6 s, until minute 40; or what the experiment says."""
+    if isinstance(paper.delay_ms, list):
+        return _sloping(paper.delay_ms)
     if paper.delay_ms is not None:
         steady = [round(paper.speak_from * MINUTE), round(paper.delay_ms * MILLISECOND)]
         return np.array([[0, MILLISECOND], steady], np.int64)
     steps = np.arange(251)
     times = np.where(steps == 0, 0, 15 * MINUTE + (steps - 1) * 6 * SECOND)
     return np.stack([times, MILLISECOND + steps * 10 * MILLISECOND], 1)
+
+
+def _sloping(points: list[tuple[float, float]]) -> Int64s:
+    """A step every second along straight lines between points, and at each point."""
+    minutes, delays_ms = np.array(points).T
+    times = np.union1d(np.arange(0, minutes[-1] * 60), minutes * 60)
+    steps = np.stack([times * SECOND, np.interp(times / 60, minutes, delays_ms) * MILLISECOND], 1)
+    return np.round(steps).astype(np.int64)
 
 
 def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:

@@ -46,14 +46,18 @@ def _sample(tracer: Tracer, outcome: Outcome) -> None:
     lengths = np.diff(ends, prepend=0)
     inside = series.inside * plan.bucket
     control = np.rint(np.cumsum(series.control_all * inside / SECOND))
+    flooded = np.rint(np.cumsum(series.control["Flood"] * inside / SECOND))
     columns = {
+        "entries": series.space * inside / lengths,
         "expected": series.expected * inside / lengths,
         "buffered": series.buffered * inside / lengths,
         "links": series.links * inside / lengths,
         "inside": inside / lengths,
         "control_sent": control,
+        "flooded_sent": flooded,
     }
-    tracer.sample(0, "control_sent", 0)
+    for counter in ("control_sent", "flooded_sent"):
+        tracer.sample(0, counter, 0)
     for i, time in enumerate(ends.tolist()):
         for metric, values in columns.items():
             tracer.sample(time, metric, float(values[i]))

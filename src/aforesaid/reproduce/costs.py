@@ -86,7 +86,7 @@ def measure(name: str, n: int) -> Row:
         mean(world.lines[True]),
         mean(world.lines[False]),
         mean(world.entries),
-        mean(list(map(ENTRIES[name], world.machines.values()))),
+        mean([machine.entries() for machine in world.machines.values()]),
         *costs,
     )
 
@@ -160,7 +160,7 @@ class World:
         self.machines[name].broadcast(PAYLOAD, self.now, self.seats[name])
 
     def look(self, name: str) -> None:
-        self.entries.append(ENTRIES[self.name](self.machines[name]))
+        self.entries.append(self.machines[name].entries())
 
     def at(self, time: int, action: Callable[..., None], *arguments: Any) -> None:
         heapq.heappush(self.agenda, (time, self.order, lambda: action(*arguments)))
@@ -243,29 +243,6 @@ class Seat:
         if self.timers.get(timer) == deadline:
             del self.timers[timer]
             self.world.machines[self.me].expire(timer, deadline, self)
-
-
-def counters(received: Any) -> int:
-    return len(received.frozen()) + int(received.exceptions)
-
-
-def vectors(machine: Any) -> int:
-    """The vector, those of the messages that wait, and the reliable broadcast below."""
-    waiting: int = machine.gauges()["pending"]
-    return (1 + waiting) * len(machine.vector) + counters(machine.below.received)
-
-
-def expected(machine: Any) -> int:
-    gauges = machine.gauges()
-    return int(gauges["expected"] + gauges["buffered"])
-
-
-ENTRIES: dict[str, Callable[[Any], int]] = {
-    "reliable": lambda machine: counters(machine.below.received),
-    "waiting": vectors,
-    "preventive": lambda machine: counters(machine.received) + int(machine.gauges()["buffered"]),
-    "prc": expected,
-}
 
 
 def mean(figures: list[int]) -> float:

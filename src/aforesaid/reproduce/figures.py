@@ -1,140 +1,174 @@
-"""What is reproduced on the fleet: figure 5, churn, the crossover, the flood.
+"""Figures of runs: figure 5 of the PRC-broadcast paper, the same under churn, the crossover, and one's own.
 
-Each figure writes its pictures and series, and returns the rows that sum it up.
+Each figure plans its runs, and once they are made draws them and returns the rows that sum it up.
 """
 
 import csv
-import resource
-import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from aforesaid.fleet import Outcome, Paper, Series, delay_at, flood, random_overlay, simulate_fleet
-from aforesaid.reproduce.drawing import Curve, draw_against, draw_over_time
-from aforesaid.reproduce.telling import Rows, Telling
+from aforesaid.core import Misuse
+from aforesaid.reproduce import published
+from aforesaid.reproduce.asking import Asked, Groups
+from aforesaid.reproduce.drawing import LINES, POINTS_MAX, Axis, Curve, Mark, draw_against, draw_over_time
+from aforesaid.reproduce.measured import Floats, Group, Value, delay_at, plateau, thinned
+from aforesaid.reproduce.telling import Rows
+from aforesaid.sim import Experiment, Paper
+from aforesaid.sim.grid import axes_of
+from aforesaid.sim.scenario import read_file
 
 SIZES = (100, 1_000, 10_000)
 CHURN_RATES = (0.0, 1.0, 5.0)
 CROSSOVER_SIZES = (100, 1_000)
 CROSSOVER_DELAYS_MS = (10.0, 30.0, 100.0, 300.0, 1_000.0, 2_500.0)
 CROSSOVER_RATES = (10, 100)
-FLOOD_SIZE, FLOOD_DEGREE = 1_000_000, 20
 
-Floats = npt.NDArray[np.float64]
+FLEET = {"engine": "fleet", "traced": 0}
 
+QUANTITIES = ("space", "expected", "buffered", "links", "control", "flooded")
 
-def figure_5a(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
-    """Local space over time, beside the vectors that would do the same."""
-    outcomes = _figure_5(processes, seed, out, telling)
-    curves = [
-        Curve(f"{count:,} processes", outcome.series.time_s, outcome.series.space, count)
-        for count, outcome in outcomes.items()
-    ]
-    _draw_space(curves, next(iter(outcomes.values())), out / "fig5a")
-    return [
-        {
-            "processes": count,
-            **_run_facts(outcome),
-            **_space_facts(outcome.series),
-            "held at the end": outcome.held,
-        }
-        for count, outcome in outcomes.items()
-    ]
+LOAD = ("minutes", "broadcasts_per_second", "speak_from", "speak_until", "crashes_per_minute")
+AS_PUBLISHED = (*LOAD, "delay_ms", "period_ms")
+
+SPACE = "entries per process"
+CONTROL = "control messages per process and second"
 
 
-def figure_5b(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
-    """Control messages over time."""
-    outcomes = _figure_5(processes, seed, out, telling)
-    curves = [
-        Curve(f"{count:,} processes", outcome.series.time_s, outcome.series.control_all)
-        for count, outcome in outcomes.items()
-    ]
-    _draw_control(curves, next(iter(outcomes.values())), out / "fig5b")
-    return [
-        {"processes": count, **_run_facts(outcome), **_control_facts(outcome.series)}
-        for count, outcome in outcomes.items()
-    ]
+def plan_figure_5(asked: Asked) -> Groups:
+    groups: Groups = {}
+    for count in asked.processes or SIZES:
+        groups |= asked.groups(FLEET, {"processes": [count]})
+    return groups
 
 
-def _figure_5(processes: list[int], seed: int, out: Path, telling: Telling) -> dict[int, Outcome]:
-    outcomes = {count: _run(Paper(count, seed), telling) for count in processes or SIZES}
-    for count, outcome in outcomes.items():
-        _write_series(out / f"fig5-{count}.csv", outcome)
-    return outcomes
-
-
-def churn(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
-    """Figure 5's axes while processes crash and others take their place."""
+def make_figure_5(asked: Asked, groups: Groups) -> Rows:
+    """Local space (a) and control messages (b) over time, with the paper's points if it is its experiment."""
+    measured = {f"{count:,} processes": Group(runs, asked.runs) for (count,), runs in groups.items()}
+    quantities = (("space", published.SPACE), ("control", published.CONTROL))
+    titles = ("Local space of PRC-broadcast", "Traffic of PRC-broadcast")
     rows: Rows = []
-    for count in processes or [1_000]:
-        outcomes = {rate: _run(Paper(count, seed, crashes_per_minute=rate), telling) for rate in CHURN_RATES}
-        space, control = [], []
-        for rate, outcome in outcomes.items():
-            series, label = outcome.series, f"{rate:g} % of {count:,} crash per minute"
-            space.append(Curve(label, series.time_s, series.space))
-            control.append(Curve(label, series.time_s, series.control_all))
-            _write_series(out / f"churn-{count}-{rate:g}.csv", outcome)
-            rows.append(
-                {
-                    "processes": count,
-                    "crashes": f"{rate:g} % per minute",
-                    "crashed": outcome.plan.crashes,
-                    "began again": outcome.evicted,
-                    **_run_facts(outcome),
-                    **_space_facts(series),
-                    **_control_facts(series),
-                    "flooded, of these": round(float(series.control["Flood"][_late(series)].mean()), 3),
-                    "held at the end": outcome.held,
-                }
-            )
-        _draw_space(space, outcomes[0.0], out / f"churn-space-{count}")
-        _draw_control(control, outcomes[0.0], out / f"churn-control-{count}", log=True)
+    for part, title, (quantity, points) in zip("ab", titles, quantities, strict=True):
+        marks = {
+            label: [
+                Mark(point.from_minute, point.until_minute, point.values[group.experiment.processes])
+                for point in points
+                if group.experiment.processes in point.values and as_published(group.experiment)
+            ]
+            for label, group in measured.items()
+        }
+        draw(measured, quantity, title, asked.out / f"figure5{part}", asked, marks)
+        rows += [row for group in measured.values() for row in _points(group, quantity, points)]
+    write_series(measured, asked.out / "figure5-series.csv")
     return rows
 
 
-def crossover(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
-    """Where a vector with an entry for each process becomes smaller than link memory."""
+def as_published(experiment: Experiment) -> bool:
+    """Whether a run has the paper's load, delay and period, so that its points may be laid beside it."""
+    return isinstance(experiment, Paper) and all(
+        getattr(experiment, key) == getattr(Paper(2), key) for key in AS_PUBLISHED
+    )
+
+
+def _points(group: Group, quantity: str, points: Sequence[published.Point]) -> Rows:
+    """What was measured at each of the paper's points; of another experiment, at its plateau."""
+    count = group.experiment.processes
+    if not as_published(group.experiment):
+        return [{"processes": count, **summary(group, quantity)}]
+    rows: Rows = []
+    for from_minute, until_minute, values in points:
+        # A minute around a moment; the delay rises so steadily that this is its mean.
+        around = 0.5 if from_minute == until_minute else 0.0
+        value = group.within(quantity, (from_minute - around) * 60, (until_minute + around) * 60)
+        paper = values.get(count)
+        rows.append(
+            {
+                "processes": count,
+                "quantity": quantity,
+                "minutes": f"{from_minute:g}" if around else f"{from_minute:g} to {until_minute:g}",
+                **told(value),
+                "paper": paper,
+                "deviation %": None if paper is None or value is None else _percent(value.mean / paper - 1),
+            }
+        )
+    return rows
+
+
+def plan_churn(asked: Asked) -> Groups:
+    axes = {"processes": asked.processes or (1_000,), "crashes_per_minute": CHURN_RATES}
+    return asked.groups(FLEET, axes)
+
+
+def make_churn(asked: Asked, groups: Groups) -> Rows:
+    """Figure 5's axes while processes crash and others take their place."""
+    rows: Rows = []
+    for count in dict.fromkeys(count for count, _ in groups):
+        measured = {
+            f"{rate:g} % of {count:,} crash per minute": Group(runs, asked.runs)
+            for (size, rate), runs in groups.items()
+            if size == count
+        }
+        for quantity in ("space", "control"):
+            title = f"{quantity.capitalize()} of PRC-broadcast under churn"
+            draw(measured, quantity, title, asked.out / f"churn-{quantity}-{count}", asked, log=True)
+        write_series(measured, asked.out / f"churn-{count}-series.csv")
+        rows += [
+            {"runs": label, **summary(group, quantity)}
+            for label, group in measured.items()
+            for quantity in ("space", "control", "flooded", "links")
+        ]
+    return rows
+
+
+def plan_crossover(asked: Asked) -> Groups:
+    groups: Groups = {}
+    for count in asked.processes or CROSSOVER_SIZES:
+        speak_from = max(3.0, 1.0 + count / 600)
+        base = {**FLEET, "minutes": speak_from + 6, "speak_from": speak_from, "speak_until": speak_from + 5}
+        axes = {
+            "processes": [count],
+            "broadcasts_per_second": CROSSOVER_RATES,
+            "delay_ms": CROSSOVER_DELAYS_MS,
+        }
+        groups |= asked.groups(base, axes)
+    return groups
+
+
+def make_crossover(asked: Asked, groups: Groups) -> Rows:
+    """From which delay on are N entries, one for each process, fewer than link memory has?"""
     rows: Rows = []
     curves = []
     delays = np.array(CROSSOVER_DELAYS_MS)
-    for rate in CROSSOVER_RATES:
-        for count in processes or CROSSOVER_SIZES:
-            space = [_plateau(count, seed, rate, delay_ms, telling) for delay_ms in CROSSOVER_DELAYS_MS]
-            label = f"{count:,} processes, {rate} broadcasts/s"
-            vector = count if rate == CROSSOVER_RATES[0] else None
-            curves.append(Curve(label, delays, np.array(space), vector))
-            at = {f"entries at {delay:g} ms": held for delay, held in zip(delays, space, strict=True)}
-            crossing = _crossing(delays, space, count)
-            rows.append({"processes": count, "broadcasts/s": rate, **at, "a vector is smaller": crossing})
+    for count, rate in dict.fromkeys((count, rate) for count, rate, _ in groups):
+        values = [_at_plateau(Group(groups[count, rate, delay], asked.runs)) for delay in CROSSOVER_DELAYS_MS]
+        space = np.array([value.mean for value in values])
+        halves = [value.half for value in values if value.half is not None]
+        half = np.array(halves) if halves else None
+        curves.append(Curve(f"{count:,} processes, {rate} broadcasts/s", delays, space, half))
+        at = {
+            f"entries at {delay:g} ms": round(value.mean, 1)
+            for delay, value in zip(delays, values, strict=True)
+        }
+        crossing = _crossing(delays, space, count)
+        rows.append({"processes": count, "broadcasts/s": rate, **at, "N entries are fewer": crossing})
+    levels = {f"{count:,} entries": float(count) for count in dict.fromkeys(count for count, _, _ in groups)}
     title = "Local space of PRC-broadcast against the delay of links"
-    draw_against(curves, title, "delay (ms)", "entries per process", out / "crossover")
+    across, what = Axis("delay (ms)", log=True), Axis(SPACE, log=True)
+    draw_against(curves, levels, title, across, what, asked.out / "crossover", asked.look)
     return rows
 
 
-def _plateau(count: int, seed: int, rate: int, delay_ms: float, telling: Telling) -> float:
-    """Space per process under one delay, averaged over the last two of five minutes of talking."""
-    speak_from = max(3.0, 1.0 + count / 600)
-    paper = Paper(
-        count,
-        seed,
-        minutes=speak_from + 6,
-        speak_from=speak_from,
-        speak_until=speak_from + 5,
-        broadcasts_per_second=rate,
-        delay_ms=delay_ms,
-    )
-    series = _run(paper, telling).series
-    chosen = (series.time_s > (speak_from + 3) * 60) & (series.time_s < (speak_from + 5) * 60)
-    return round(float(series.space[chosen].mean()), 1)
+def _at_plateau(group: Group) -> Value:
+    value = group.within("space", *plateau(group.experiment))
+    if value is None:
+        raise Misuse(f"{group.planned[0].run} ended before its processes fell silent")
+    return value
 
 
-def _crossing(delays_ms: Floats, space: list[float], entries: int) -> str:
-    """The delay from which on a vector of so many entries is smaller, by interpolation."""
+def _crossing(delays_ms: Floats, space: Floats, entries: int) -> str:
+    """The delay from which on so many entries are fewer, by interpolation."""
     if space[0] > entries:
         return f"below {delays_ms[0]:g} ms"
     if space[-1] < entries:
@@ -143,124 +177,111 @@ def _crossing(delays_ms: Floats, space: list[float], entries: int) -> str:
     return f"from {float(crossing):.0f} ms"
 
 
-def flood_of_many(processes: list[int], seed: int, out: Path, telling: Telling) -> Rows:
-    """One broadcast on a static overlay: its time and memory."""
-    rows: Rows = []
-    for count in processes or [FLOOD_SIZE]:
-        random_overlay(3, 1, seed)  # Compiles.
-        began = time.process_time()
-        with telling(f"an overlay of {count:,} processes", None):
-            overlay = random_overlay(count, min(FLOOD_DEGREE, count // 3), seed)
-        built = time.process_time() - began
-        flood(overlay, np.array([[0, 0]]), 1)
-        began = time.process_time()
-        outcome = flood(overlay, np.array([[0, seed % count]]), 1)
-        spent = time.process_time() - began
-        rows.append(
-            {
-                "processes": count,
-                "degree": int(overlay.wires[0, 0]),
-                "overlay built (CPU s)": round(built, 2),
-                "one broadcast (CPU s)": round(spent, 3),
-                "deliveries": outcome.deliveries,
-                "receipts": outcome.receipts,
-                "ns per receipt": round(spent * 1e9 / outcome.receipts, 1),
-                "hops": outcome.ended,
-                "entries held at most, per process": round(outcome.peak / count, 2),
-                "peak memory (MB)": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
-            }
-        )
-    return rows
+def plan_own(asked: Asked, path: Path) -> Groups:
+    """The runs of a scenario or grid file; of its seeds, those that are asked for."""
+    data = read_file(path, "grid", dict)
+    if "engine" not in data and not data.get("sample_ms"):
+        raise Misuse(f"{path}: no sample_ms: a figure is drawn from samples")
+    sweep = data.pop("sweep", {})
+    for key in ("seed", "seeds", "skip_refused"):
+        sweep.pop(key, None)
+    axes = dict(axes_of(sweep, data))
+    if asked.processes:
+        axes["processes"] = list(asked.processes)
+    groups = asked.groups(data, axes)
+    if len(groups) > len(LINES):
+        raise Misuse(f"{path}: {len(groups)} curves; at most {len(LINES)} can be told apart in a figure")
+    return groups
 
 
-FIGURES: dict[str, Callable[[list[int], int, Path, Telling], Rows]] = {
-    "fig5a": figure_5a,
-    "fig5b": figure_5b,
-    "churn": churn,
-    "crossover": crossover,
-    "flood": flood_of_many,
-}
+def make_own(asked: Asked, groups: Groups, name: str) -> Rows:
+    """Local space and, where there are any, control messages over time."""
+    first = next(iter(groups.values()))[0]
+    keys = [key.rpartition(".")[2] for key in first.axes if key != "seed"]
+    measured = {}
+    for place, runs in groups.items():
+        varied = [f"{key} {value}" for key, value in zip(keys, place, strict=True)]
+        measured[", ".join(varied) or first.scenario.label] = Group(runs, asked.runs)
+    everyone = measured.values()
+    quantities = [name for name in ("space", "control") if all(group.has(name) for group in everyone)]
+    for quantity in quantities:
+        draw(measured, quantity, f"{name}: {quantity}", asked.out / f"{name}-{quantity}", asked)
+    write_series(measured, asked.out / f"{name}-series.csv")
+    return [
+        {"runs": label, **summary(group, quantity)}
+        for label, group in measured.items()
+        for quantity in quantities
+    ]
 
 
-@cache
-def _run(paper: Paper, telling: Telling) -> Outcome:
-    """Run once: figures 5a and 5b come from the same runs."""
-    what = f"{paper.processes:,} processes, {paper.broadcasts_per_second} broadcasts/s"
-    if paper.delay_ms is not None:
-        what += f", {paper.delay_ms:g} ms"
-    if paper.crashes_per_minute:
-        what += f", {paper.crashes_per_minute:g} % crash per minute"
-    plan = paper.plan()
-    with telling(what, plan.until) as move:
-        move(note="compiling, the first time for half a minute")
-
-        def tell(now: int, receipts: int, deliveries: int) -> None:
-            move(completed=now, note=f"{receipts / 1e6:,.0f} M receipts")
-
-        return simulate_fleet(plan, tell)
-
-
-def _draw_space(curves: list[Curve], first: Outcome, out: Path) -> None:
-    draw_over_time(
-        curves, _delay(first), "Local space of PRC-broadcast", "entries per process", out, log=True
-    )
+def draw(
+    measured: Mapping[str, Group],
+    quantity: str,
+    title: str,
+    out: Path,
+    asked: Asked,
+    marks: Mapping[str, Sequence[Mark]] | None = None,
+    log: bool = False,
+) -> None:
+    """A quantity of groups of runs over time, in minutes."""
+    curves = []
+    for label, group in measured.items():
+        band = group.band(quantity, POINTS_MAX)
+        curves.append(Curve(label, band.time_s / 60, band.mean, band.half, (marks or {}).get(label, ())))
+    what = Axis(SPACE if quantity == "space" else CONTROL, log)
+    draw_over_time(curves, _delay_of(measured), title, what, out, asked.look)
 
 
-def _draw_control(curves: list[Curve], first: Outcome, out: Path, log: bool = False) -> None:
-    what = "control messages per process and second"
-    draw_over_time(curves, _delay(first), "Traffic of PRC-broadcast", what, out, log)
+def _delay_of(measured: Mapping[str, Group]) -> Curve | None:
+    """The delay over time, if there is one for all links of all runs."""
+    time_s = max((thinned(group.time_s, POINTS_MAX) for group in measured.values()), key=len)
+    delays = [delay_at(group.experiment, time_s) for group in measured.values()]
+    first = delays[0]
+    if first is None or not all(other is not None and np.array_equal(other, first) for other in delays):
+        return None
+    return Curve("delay (s)", time_s / 60, first)
 
 
-def _delay(outcome: Outcome) -> Curve:
-    times = outcome.series.time_s
-    return Curve("delay", times, delay_at(outcome.plan, times))
-
-
-def _run_facts(outcome: Outcome) -> dict[str, Any]:
+def summary(group: Group, quantity: str) -> dict[str, Any]:
+    """A quantity over the last sixth of the time in which processes speak."""
+    from_s, until_s = plateau(group.experiment)
     return {
-        "seed": outcome.plan.seed,
-        "broadcasts": outcome.broadcasts,
-        "deliveries": outcome.deliveries,
-        "receipts": outcome.receipts,
-        "CPU s": round(outcome.cpu_seconds, 2),
-        "ns per receipt": round(outcome.cpu_seconds * 1e9 / max(1, outcome.receipts), 2),
-        "MB of tables": round(outcome.bytes / 1e6),
-        "links per process": round(float(outcome.series.links[_late(outcome.series)].mean()), 2),
+        "quantity": quantity,
+        "minutes": f"{from_s / 60:.3g} to {until_s / 60:.3g}",
+        **told(group.within(quantity, from_s, until_s) if group.has(quantity) else None),
+        "at rest": group.drained,
     }
 
 
-def _space_facts(series: Series) -> dict[str, float]:
-    late = _late(series)
-    return {
-        "entries at 2.5 s delay": round(float(series.space[late].mean()), 1),
-        "expected, of these": round(float(series.expected[late].mean()), 1),
-        "in buffers, of these": round(float(series.buffered[late].mean()), 1),
-    }
+def told(value: Value | None) -> dict[str, float | None]:
+    """A value as a row tells it."""
+    names = {"mean": "mean", "half": "± 95 %", "least": "least", "most": "most"}
+    found = {name: None if value is None else getattr(value, name) for name in names}
+    return {names[name]: None if what is None else float(f"{what:.4g}") for name, what in found.items()}
 
 
-def _control_facts(series: Series) -> dict[str, float]:
-    early = (series.time_s > 10 * 60) & (series.time_s < 15 * 60)
-    return {
-        "control/s at 1 ms delay": round(float(series.control_all[early].mean()), 3),
-        "control/s at 2.5 s delay": round(float(series.control_all[_late(series)].mean()), 3),
-    }
+def _percent(share: float) -> float:
+    return round(100 * share, 1)
 
 
-def _late(series: Series) -> npt.NDArray[np.bool_]:
-    """The last minutes at the longest delay, before processes fall silent."""
-    return np.asarray((series.time_s > 42 * 60) & (series.time_s < 50 * 60))
-
-
-def _write_series(path: Path, outcome: Outcome) -> None:
-    series = outcome.series
-    columns = {
-        "time_s": series.time_s,
-        "delay_s": delay_at(outcome.plan, series.time_s),
-        **{name: getattr(series, name) for name in ("inside", "expected", "buffered", "links", "arcs")},
-        **{f"control_{kind}": values for kind, values in series.control.items()},
-    }
+def write_series(measured: Mapping[str, Group], path: Path) -> None:
+    """Every quantity at every sample, as a mean over seeds with half its 95 % interval."""
+    quantities = [name for name in QUANTITIES if any(group.has(name) for group in measured.values())]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in zip(*columns.values(), strict=True):
-            writer.writerow([f"{value:.6g}" for value in row])
+        heads = [head for quantity in quantities for head in (quantity, f"{quantity}_half")]
+        writer.writerow(["runs", "seeds", "time_s", *heads])
+        for label, group in measured.items():
+            columns = [column for quantity in quantities for column in _columns(group, quantity)]
+            for time_s, *values in zip(group.time_s, *columns, strict=True):
+                cells = ["" if value is None else f"{value:.6g}" for value in values]
+                writer.writerow([label, len(group.planned), f"{time_s:g}", *cells])
+
+
+def _columns(group: Group, quantity: str) -> tuple[Sequence[Any], Sequence[Any]]:
+    """A quantity's mean and half its interval at each sample; where there is none, nothing."""
+    nothing = [None] * len(group.time_s)
+    if not group.has(quantity):
+        return nothing, nothing
+    band = group.band(quantity, len(group.time_s))
+    return list(band.mean), nothing if band.half is None else list(band.half)

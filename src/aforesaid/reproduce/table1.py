@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
+from aforesaid.reproduce.asking import Asked
 from aforesaid.reproduce.costs import SIZES, TERMS, Row, best_case, measure
 from aforesaid.reproduce.telling import Rows, Telling
 
 
-def table_1(processes: list[int], out: Path, telling: Telling) -> Rows:
+def table_1(asked: Asked, telling: Telling) -> Rows:
     """Measure, and write the table as text; the rows are for the CSV."""
-    sizes = processes or list(SIZES)
+    sizes = asked.processes or SIZES
     rows = []
     with telling("table 1", len(TERMS) * len(sizes)) as move:
         for name in TERMS:
@@ -18,7 +18,7 @@ def table_1(processes: list[int], out: Path, telling: Telling) -> Rows:
                 move(note=f"{name}, {n} processes")
                 rows.append(measure(name, n))
                 move(completed=len(rows))
-    (out / "table1.txt").write_text("\n".join(lines(rows)) + "\n")
+    (asked.out / "table1.txt").write_text("\n".join(lines(rows)) + "\n")
     return [asdict(row) for row in rows]
 
 

@@ -56,6 +56,7 @@ _CHOICES = {
     "workload.arrivals": ["poisson", "periodic"],
     "fault.kind": _tags(Fault),
     "fault.frames": ["held", "lost"],
+    "delay_ms": ["milliseconds from 1 to 30,000", "points [[minute, milliseconds], ...]"],
     "traced": ["a number of processes", "all"],
 }
 

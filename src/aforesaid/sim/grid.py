@@ -68,7 +68,7 @@ def grid_of(data: Mapping[str, Any]) -> Grid:
     skip = table.pop("skip_refused", False)
     if not isinstance(skip, bool):
         raise Misuse(f"sweep.skip_refused: expected true or false, got {skip!r}")
-    axes = dict(_axes(table, base))
+    axes = dict(axes_of(table, base))
     count = 1
     for listed in axes.values():
         count *= len(listed)
@@ -121,14 +121,14 @@ def _per_second(load: Workload, processes: int) -> float:
             return processes * 1_000 / load.every_ms
 
 
-def _axes(
+def axes_of(
     table: Mapping[str, Any], base: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, list[Any]]]:
     """Every axis: its key in the scenario, dotted, and its values. TOML itself nests dotted keys."""
     for name, values in table.items():
         key = prefix + name
         if isinstance(values, dict):
-            yield from _axes(values, base, f"{key}.")
+            yield from axes_of(values, base, f"{key}.")
         elif key == "seeds":
             yield "seed", _seeds(values, base, table)
         elif not isinstance(values, list) or not values:
@@ -174,20 +174,21 @@ def _key_word(key: str) -> str:
 
 def _words(value: Any) -> str:
     """A value as letters that a directory's name may have."""
-    text = "+".join(_leaves(value)) or "none"
+    text = "+".join(leaves(value)) or "none"
     words = re.sub(r"[^A-Za-z0-9._+@-]", "_", text)
     if words == text and len(words) <= WORDS_MAX:
         return words
     return f"{words[:WORDS_MAX]}_{_hash(text)}"
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def leaves(value: Any) -> Iterator[str]:
+    """The words of a value, of a table or list in their order."""
     if isinstance(value, Mapping):
         for item in value.values():
-            yield from _leaves(item)
+            yield from leaves(item)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield (
             str(value).lower()

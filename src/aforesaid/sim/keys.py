@@ -1,6 +1,7 @@
 """Keys of a scenario as people write them: `network.loss`, `workload[0].per_second`, into plain data."""
 
 import re
+import tomllib
 from typing import Any
 
 from aforesaid.core import Misuse
@@ -28,3 +29,14 @@ def _item(table: Any, name: int | str, where: str) -> Any:
     if not isinstance(table, list) or not isinstance(name, int) or name >= len(table):
         raise Misuse(f"{where}: the scenario has no item {name} there")
     return table[name]
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """`network.loss=0.1`: a key of the scenario and a value as in TOML, or text."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise Misuse(f"--set {text}: write KEY=VALUE, as in --set network.loss=0.1")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value

@@ -4,7 +4,8 @@ It runs on the fleet (`aforesaid.fleet`), which is compiled; this description of
 are read and validated without.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from msgspec import Meta
 
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from aforesaid.fleet.plan import Plan
 
 Minutes = Annotated[float, Meta(ge=0, le=100_000)]
+LinkDelay = Annotated[float, Meta(ge=1, lt=30_000)]
+Milliseconds = Annotated[float, Meta(ge=1, le=1e9)]
+Rising: TypeAlias = Annotated[list[tuple[Minutes, LinkDelay]], Meta(min_length=1)]
+"""Points (minute, milliseconds) of a delay that follows straight lines between them."""
+
+ONE_DELAY = (
+    'on the fleet all links have one delay at a time, delay_ms; without engine = "fleet" the simulator takes '
+    'a delay per link: network.delay = {kind = "per_link", ...}'
+)
 
 
 class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
@@ -28,11 +38,18 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     speak_from: Minutes = 2.0
     speak_until: Minutes = 50.0
     """Minutes; exchanges end with the broadcasts."""
-    delay_ms: Annotated[float, Meta(ge=1, lt=30_000)] | None = None
-    """1 ms until processes speak, then this; None: the paper's rising delay."""
+    delay_ms: LinkDelay | Rising | None = None
+    """1 ms until processes speak, then this; or what the points say; None: the paper's rising delay."""
     crashes_per_minute: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """Processes that crash, as a share of all in percent, each replaced by a newcomer at once."""
     sample_ms: Annotated[float, Meta(ge=10)] = 1000.0
+    period_ms: Milliseconds = 60_000.0
+    """How often a process exchanges half of its arcs."""
+    handshake_ms: Milliseconds = 60_000.0
+    """How long an opening or closing may take."""
+    tries: Annotated[int, Meta(ge=1, le=100)] = 4
+    detector_ms: Milliseconds = 5_000.0
+    """How long after a crash the survivors are told."""
     traced: Annotated[int, Meta(ge=0)] | Literal["all"] = 20
     """How many processes are traced, spread evenly over those inside before the first broadcast; or all."""
 
@@ -40,9 +57,24 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     label: ClassVar[str] = "fleet"
     """What its runs are called by."""
 
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Validate plain data; who asks for another network than the fleet has is told where it is."""
+        for key in ("network", "delay_ms"):
+            if isinstance(data.get(key), dict):
+                raise Misuse(f"{key}: {ONE_DELAY}")
+        return super().of(data)
+
     @property
     def duration_ms(self) -> float:
         return self.minutes * 60_000
+
+    @property
+    def delay_ms_max(self) -> float:
+        """The slowest delay there will be."""
+        if isinstance(self.delay_ms, list):
+            return max(slow for _, slow in self.delay_ms)
+        return self.delay_ms or 2_501.0
 
     def validate(self) -> None:
         """Check what types cannot."""
@@ -53,8 +85,23 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
                 f"speak_until: {self.speak_until:g} is before speak_from, which is {self.speak_from:g}; "
                 "both are minutes"
             )
+        if isinstance(self.delay_ms, list):
+            self._validate_delay(self.delay_ms)
+        if self.period_ms <= 2 * self.delay_ms_max:
+            raise Misuse(
+                f"period_ms: {self.period_ms:g} is not longer than there and back, "
+                f"with delays of up to {self.delay_ms_max:g} ms"
+            )
         if self.sample_ms > self.duration_ms:
             raise Misuse(f"sample_ms: {self.sample_ms:g} is longer than the run of {self.minutes:g} minutes")
+
+    @staticmethod
+    def _validate_delay(points: list[tuple[float, float]]) -> None:
+        for (before, slow), (minute, quick) in pairwise(points):
+            if minute <= before:
+                raise Misuse("delay_ms: the minutes of its points must increase")
+            if slow - quick >= (minute - before) * 60_000:
+                raise Misuse(f"delay_ms: it falls so fast until minute {minute:g} that frames would overtake")
 
     def plan(self) -> "Plan":
         """What the fleet is to do, moment by moment."""

@@ -17,6 +17,7 @@ from aforesaid.core import (
     Misuse,
     Nanoseconds,
     Process,
+    Remembering,
     Speaker,
     Timer,
 )
@@ -393,6 +394,11 @@ class Simulation:
     def _sample(self) -> None:
         for name, value in self._gauges().items():
             self.tracer.sample(self.now, name, value)
+        inside = [self.seats[name].machine for name in self.contacts()]
+        entries = [machine.entries() for machine in inside if isinstance(machine, Remembering)]
+        if entries:
+            self.tracer.sample(self.now, "entries", sum(entries))
+            self.tracer.sample(self.now, "inside", len(inside))
         self.tracer.sample(self.now, "frames_sent", self.counters.sent)
         self.tracer.sample(self.now, "in_flight", len(self.agenda))
         if self.counters.control:

@@ -67,6 +67,11 @@ class Received:
         """How many numbers are held one by one because one below them is missing."""
         return sum(map(len, self._ahead.values()))
 
+    @property
+    def entries(self) -> int:
+        """How much this is: a counter for each origin, and the exceptions."""
+        return len(self._expected) + self.exceptions
+
     def frozen(self) -> ReceivedPicture:
         """An immutable picture, which a message can carry and the constructor takes.
 

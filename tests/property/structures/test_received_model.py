@@ -47,6 +47,7 @@ class Numbers(RuleBasedStateMachine):
             for number in range(1, NUMBERS_MAX + 2):
                 assert self.received.has(origin, number) == (number in numbers)
         assert self.received.exceptions == exceptions
+        assert self.received.entries == exceptions + len({origin for origin, _ in self.model})
 
     @invariant()
     def one_picture(self) -> None:

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from aforesaid.core import Misuse
+from aforesaid.core import MILLISECOND, Misuse
+from aforesaid.fleet import Plan, delay_at
 from aforesaid.sim import Paper, Scenario, experiment_of, read_experiment, run_name
 from aforesaid.sim.grid import cost, grid_of
 
@@ -29,6 +31,8 @@ def test_what_a_trace_keeps_of_it_describes_it_entirely() -> None:
     kept = json.loads(paper.to_json())
     assert (kept["engine"], kept["minutes"], kept["speak_until"]) == ("fleet", 8.0, 50.0)
     assert experiment_of(kept) == paper
+    rising = experiment_of({**PLAIN, "delay_ms": [[0, 1], [5, 300]]})
+    assert experiment_of(json.loads(rising.to_json())) == rising
     assert run_name(paper) == "fleet-n100-s1"
 
 
@@ -49,6 +53,16 @@ def test_what_a_trace_keeps_of_it_describes_it_entirely() -> None:
         ({"sample_ms": 0}, "sample_ms: expected `float` >= 10.0"),
         ({"sample_ms": 61_000, "minutes": 1}, "sample_ms: 61000 is longer than the run of 1 minutes"),
         ({"speak_from": 60}, "speak_until: 50 is before speak_from, which is 60; both are minutes"),
+        ({"delay_ms": []}, "delay_ms: expected `array` of length >= 1; allowed: milliseconds from 1"),
+        ({"delay_ms": [[0, 0]]}, "delay_ms[0][1]: expected `float` >= 1.0; allowed: milliseconds from 1"),
+        ({"delay_ms": [[5, 1], [5, 2]]}, "delay_ms: the minutes of its points must increase"),
+        ({"delay_ms": [[0, 9000], [0.1, 1]]}, "delay_ms: it falls so fast until minute 0.1 that frames"),
+        ({"delay_ms": {"kind": "per_link"}}, "delay_ms: on the fleet all links have one delay at a time"),
+        ({"network": {"delay": {}}}, "network: on the fleet all links have one delay at a time, delay_ms; "),
+        ({"period_ms": 5000}, "period_ms: 5000 is not longer than there and back, with delays of up to 2501"),
+        ({"handshake_ms": 0}, "handshake_ms: expected `float` >= 1.0"),
+        ({"tries": 0}, "tries: expected `int` >= 1"),
+        ({"detector_ms": "soon"}, "detector_ms: expected `float`, got `str`"),
         ({"traced": "some"}, "traced: invalid enum value 'some'; allowed: a number of processes, all"),
         ({"traced": -1}, "traced: expected `int` >= 0; allowed: a number of processes, all"),
     ],
@@ -58,6 +72,31 @@ def test_bad_keys_are_named_with_what_is_allowed(keys: dict[str, Any], says: str
         experiment_of({**PLAIN, **keys})
     assert str(error.value).startswith(says)
     assert "\n" not in str(error.value)
+
+
+def test_every_constant_of_the_plan_is_a_key() -> None:
+    keys = {"period_ms": 20_000, "handshake_ms": 9_000, "tries": 2, "detector_ms": 700, "delay_ms": 300}
+    plan = Paper.of({"processes": 100, **keys}).plan()
+    assert (plan.period, plan.patience, plan.tries, plan.detector) == (
+        20_000 * MILLISECOND,
+        9_000 * MILLISECOND + 7,
+        2,
+        700 * MILLISECOND + 3,
+    )
+    default = Paper(100).plan()
+    assert (default.period, default.patience, default.tries, default.detector) == (
+        Plan.period,
+        Plan.patience,
+        Plan.tries,
+        Plan.detector,
+    )
+
+
+def test_a_delay_follows_straight_lines_between_points() -> None:
+    plan = Paper(100, delay_ms=[(1, 1), (2, 601), (2.5, 1)]).plan()
+    plan.validate()
+    at = delay_at(plan, np.array([0.0, 59.5, 90.0, 120.0, 135.0, 150.0, 3000.0]))
+    assert at.tolist() == pytest.approx([0.001, 0.001, 0.301, 0.601, 0.301, 0.001, 0.001])
 
 
 def test_a_grid_of_fleets() -> None:

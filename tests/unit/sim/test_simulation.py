@@ -90,6 +90,20 @@ def test_everything_that_can_go_wrong_did_and_the_order_held() -> None:
     assert report.value() == "kept"
 
 
+def test_local_space_is_sampled_where_an_algorithm_counts_it() -> None:
+    """Of vector clocks: a vector and, in the layer below, a counter of each process that has spoken."""
+    data = {"algorithm": "waiting", "processes": 4, "sample_ms": 10, "duration_ms": 400}
+    _, trace = simulate(Scenario.of({**data, "workload": [{"kind": "all_to_all", "every_ms": 100}]}))
+    by_metric = {
+        name: trace.samples.value[np.array(trace.samples.metric) == name] for name in ("entries", "inside")
+    }
+    assert set(by_metric["inside"]) == {4}
+    assert by_metric["entries"][0] == 4 * 4
+    assert by_metric["entries"][-1] == 4 * (4 + 4)
+    _, trace = simulate(Scenario.of({**data, "algorithm": "no_waiting"}))
+    assert not {"entries", "inside"} & set(trace.samples.metric)
+
+
 def test_samples_are_taken_and_do_not_keep_the_run_going() -> None:
     outcome, trace = simulate(Scenario.of(EVERYTHING))
     assert set(trace.samples.metric) >= {"pending", "link_unacked", "frames_sent", "in_flight"}

@@ -21,11 +21,12 @@ from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions, storage_settings
 from aforesaid.pipeline.sweeping.ledger import DONE, FAILED, Ledger, Row, Tally
 from aforesaid.pipeline.sweeping.shipping import shipped
-from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, Simulator, has_run, run_one, simulate_to
+from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, Simulator, run_one
 from aforesaid.pipeline.tables import table_of, write_table
 from aforesaid.pipeline.tasks import run_tasks
 from aforesaid.protocols.outside import arrived
 from aforesaid.sim.grid import Grid, Planned, cost, grid_of, read_grid
+from aforesaid.sim.storing import has_run, simulate_to
 from aforesaid.storage import Place, Remote, appeared, listing, place, together
 
 STORE_POLL_SECONDS = 5.0

@@ -18,9 +18,10 @@ from aforesaid.check import Report, check
 from aforesaid.core import Misuse
 from aforesaid.pipeline.sweeping.ledger import DONE, FAILED, Ledger, Row
 from aforesaid.protocols.catalog import algorithm
-from aforesaid.sim import Experiment, Paper, experiment_of, run_into
+from aforesaid.sim import Experiment, Paper, experiment_of
+from aforesaid.sim.storing import has_run, simulate_to
 from aforesaid.storage import Place, Remote, appeared
-from aforesaid.trace.parquet import ParquetSink, open_trace
+from aforesaid.trace.parquet import open_trace
 
 ATTEMPTS_MAX = 3
 """Workers that one scenario may take down; Spark must be ready to start it once more (see `retrying`).
@@ -30,12 +31,6 @@ One of the attempts may be a second one of a task that is alive (speculation), a
 
 Simulator: TypeAlias = Callable[[Experiment, Place, str, bool], None]
 """Runs a scenario and stores its trace: (scenario, root, run, whether to replace a run of that name)."""
-
-
-def simulate_to(scenario: Experiment, root: Place, run: str, replace: bool) -> None:
-    """The simulator of every sweep."""
-    with ParquetSink(root, run, overwrite=replace) as sink:
-        run_into(sink, scenario, run)
 
 
 def run_one(
@@ -74,20 +69,6 @@ def _simulate(simulator: Simulator, scenario: Experiment, root: Place, run: str)
         # Another attempt at the same task may have been faster.
         if not has_run(path, scenario):
             raise
-
-
-def has_run(path: Place, scenario: Experiment) -> bool:
-    """Whether a directory holds the trace of this very scenario; a broken trace is none.
-
-    Nor is one that another version of an algorithm from outside has made.
-    """
-    entry = algorithm(scenario.algorithm)
-    try:
-        run = open_trace(path).run
-        same_version = not entry.version or run.code_version.endswith(f", {entry.name} {entry.version}")
-        return same_version and experiment_of(json.loads(run.scenario)) == scenario
-    except (Misuse, ValueError):
-        return False
 
 
 def _stored(path: Place, scenario: Experiment, judge: bool) -> Row:

@@ -6,7 +6,18 @@ keeps validity, agreement and integrity, and breaks causal order as soon as the 
 
 from collections.abc import Callable
 
-from aforesaid.core import Effects, Handed, Joining, Layer, MessageId, Misuse, Nanoseconds, Payload, Process
+from aforesaid.core import (
+    Effects,
+    Handed,
+    Joining,
+    Layer,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Payload,
+    Process,
+    Remembering,
+)
 from aforesaid.protocols.algorithm import BEST_EFFORT, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.layers.best_effort import BestEffort
@@ -15,13 +26,16 @@ from aforesaid.protocols.layers.stacking import LAYERS
 from aforesaid.protocols.options import Options
 
 
-class Unordered(OverLayer):
+class Unordered(OverLayer, Remembering):
     """A broadcast over a layer, without any order of its own."""
 
     def broadcast(self, payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
         message_id, handed = self.below.broadcast(payload, now, out)
         self._arrived(handed, out)
         return message_id
+
+    def entries(self) -> int:
+        return self.below.entries() if isinstance(self.below, Remembering) else 0
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
         self._group().join(contact, now, out)

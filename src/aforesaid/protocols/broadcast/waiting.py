@@ -28,6 +28,7 @@ from aforesaid.core import (
     Payload,
     Process,
     Reason,
+    Remembering,
     Vector,
     frame,
 )
@@ -54,7 +55,7 @@ class Pending(NamedTuple):
     entry: int
 
 
-class Waiting(OverLayer, Explaining):
+class Waiting(OverLayer, Explaining, Remembering):
     """Algorithm 2 at one process of a fixed group."""
 
     def __init__(self, me: Process, group: Sequence[Process], below: Layer, incarnation: int = 0) -> None:
@@ -80,6 +81,11 @@ class Waiting(OverLayer, Explaining):
 
     def gauges(self) -> Mapping[str, int]:
         return {**super().gauges(), "pending": sum(map(len, self.pending.values()))}
+
+    def entries(self) -> int:
+        """The vector, those of the messages that wait, and what the layer below holds."""
+        below = self.below.entries() if isinstance(self.below, Remembering) else 0
+        return (1 + self.gauges()["pending"]) * len(self.vector) + below
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         origin, _, number = message_id

@@ -9,7 +9,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from aforesaid.core import Effects, Handed, Layer, MessageId, Misuse, Nanoseconds, Process, Timer, frame
+from aforesaid.core import (
+    Effects,
+    Handed,
+    Layer,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Process,
+    Remembering,
+    Timer,
+    frame,
+)
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")
@@ -49,7 +60,7 @@ class OverLayer(ABC):
         return self.below.gauges()
 
 
-class QuietLayer:
+class QuietLayer(Remembering):
     """A layer without timers, to which peers that come and go mean nothing unless it says otherwise."""
 
     def __init__(self, me: Process, group: Sequence[Process], incarnation: int = 0) -> None:
@@ -58,6 +69,9 @@ class QuietLayer:
         self.peers = tuple(peer for peer in group if peer != me)
         self.received = Received()
         self.sent = 0
+
+    def entries(self) -> int:
+        return self.received.entries
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> Handed:
         raise Misuse(f"{type(self).__name__} has no timers, but {timer!r} expired")

@@ -12,7 +12,17 @@ neighbours to each other, in a ring, and those with few links take an arc (`hand
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aforesaid.core import Effects, HandingOver, Linking, MessageId, Nanoseconds, Process, Timer, frame
+from aforesaid.core import (
+    Effects,
+    HandingOver,
+    Linking,
+    MessageId,
+    Nanoseconds,
+    Process,
+    Remembering,
+    Timer,
+    frame,
+)
 from aforesaid.protocols.overlay.frames import Lid, Sampled
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import (
@@ -47,7 +57,7 @@ FEW_LINKS = 4
 large group, so that leaving does not make views grow."""
 
 
-class Living(Linking, HandingOver):
+class Living(Linking, HandingOver, Remembering):
     """PRC-broadcast at one process, on the links its sampler wishes for."""
 
     def __init__(self, prc: PRC, sampler: Sampler) -> None:
@@ -120,6 +130,9 @@ class Living(Linking, HandingOver):
     def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         self.prc.link_down(lid, now, out)
         self._heed(now, out)
+
+    def entries(self) -> int:
+        return self.prc.entries()
 
     def links(self) -> list[tuple[Process, Lid]]:
         return self.prc.links()

@@ -32,7 +32,7 @@ processes end strongly connected.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
+from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, Remembering
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import keywords
@@ -57,7 +57,7 @@ class Opening:
         """What was delivered since the ping of this number."""
 
 
-class Preventive(Linking):
+class Preventive(Linking, Remembering):
     """One process of a dynamic overlay."""
 
     def __init__(
@@ -378,6 +378,10 @@ class Preventive(Linking):
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
         """Nothing begins here unless the host asks for it."""
+
+    def entries(self) -> int:
+        """What it has received, and what it keeps for links that are being opened."""
+        return self.received.entries + self.gauges()["buffered"]
 
     def gauges(self) -> Mapping[str, int]:
         return {

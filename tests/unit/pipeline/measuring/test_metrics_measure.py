@@ -10,8 +10,8 @@ from aforesaid.pipeline.measuring.driver import _runs, find_sources
 from aforesaid.pipeline.measuring.measure import BINS_PER_OCTAVE, ZERO_BIN, Piece, bin_of, measure
 from aforesaid.pipeline.measuring.optimum import optimum, quality
 from aforesaid.pipeline.measuring.settings import settings
-from aforesaid.pipeline.sweeping.task import simulate_to
 from aforesaid.sim import Paper, Scenario, simulate
+from aforesaid.sim.storing import simulate_to
 from aforesaid.trace import MemoryTrace
 
 PER_LINK = {"kind": "per_link", "spread": {"kind": "uniform", "min_ms": 1, "max_ms": 60}}
@@ -160,7 +160,8 @@ def test_of_a_fleet_the_traced_are_measured_and_the_samples_of_all(tmp_path: Pat
     rows = rows_of(tmp_path / "run=fleet", 1_000)
     facts = {row["metric"]: row["total"] for row in rows if row["kind"] == "fact"}
     series = {row["metric"] for row in rows if row["kind"] == "series"}
-    assert series == {"expected", "buffered", "links", "inside", "control_sent_per_second"}
+    gauges = {"entries", "expected", "buffered", "links", "inside"}
+    assert series == gauges | {"control_sent_per_second", "flooded_sent_per_second"}
     assert {row["metric"] for row in rows if row["kind"] == "histogram"} == {"latency"}
     # Control messages of all for each message of some would tell nothing.
     assert ("control_per_message" in facts) == (traced == "all")

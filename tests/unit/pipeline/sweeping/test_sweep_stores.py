@@ -10,9 +10,10 @@ import pytest
 from aforesaid.core import Misuse
 from aforesaid.pipeline.sweeping import Ledger, conclude, plan
 from aforesaid.pipeline.sweeping.lock import LEASE_SECONDS_MAX
-from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one, simulate_to
+from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one
 from aforesaid.sim.experiment import Experiment
 from aforesaid.sim.grid import grid_of
+from aforesaid.sim.storing import simulate_to
 from aforesaid.storage import Place, listing
 from aforesaid.trace.parquet import open_trace
 from support.s3 import Bucket

@@ -12,9 +12,10 @@ from aforesaid.cli import EXIT_UNKNOWN, main
 from aforesaid.core import Misuse
 from aforesaid.pipeline.session import SparkOptions
 from aforesaid.pipeline.sweeping import Ledger, plan, retrying
-from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one, simulate_to
+from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one
 from aforesaid.sim import Scenario, run_into, simulate
 from aforesaid.sim.grid import Grid, grid_of
+from aforesaid.sim.storing import simulate_to
 from aforesaid.trace import MemorySink
 
 POISON = {"delay": {"kind": "constant", "ms": 1e305}}

@@ -7,9 +7,10 @@ import pytest
 from aforesaid.core import Misuse
 from aforesaid.pipeline.sweeping.driver import plan
 from aforesaid.pipeline.sweeping.ledger import Ledger
-from aforesaid.pipeline.sweeping.task import has_run, run_one
+from aforesaid.pipeline.sweeping.task import run_one
 from aforesaid.protocols import outside
 from aforesaid.sim.grid import Grid, grid_of
+from aforesaid.sim.storing import has_run
 from support.own_algorithm import forgotten, write
 
 

@@ -19,7 +19,7 @@ Deviations from the paper, besides those of `handshake` and `closing`:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Process, Timer
+from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Process, Remembering, Timer
 from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid, Said
@@ -42,7 +42,7 @@ from aforesaid.protocols.overlay.prc.links import (
 COPIES = frames.Copy, frames.Flood
 
 
-class PRC:
+class PRC(Remembering):
     """PRC-broadcast at one process. Whoever decides on links reads `take_notices` after every call."""
 
     def __init__(
@@ -172,6 +172,11 @@ class PRC:
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         """End every link: what was sent on it still arrives."""
         self._end_all(out)
+
+    def entries(self) -> int:
+        """As the paper counts local space: expected messages and buffers of handshakes."""
+        gauges = self.gauges()
+        return gauges["expected"] + gauges["buffered"]
 
     def links(self) -> list[tuple[Process, Lid]]:
         """The peers this process may send to, over complete links, and the names of those."""
