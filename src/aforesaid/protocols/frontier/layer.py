@@ -25,6 +25,7 @@ from aforesaid.core import (
     Ordering,
     Payload,
     Process,
+    Remembering,
     Timer,
 )
 from aforesaid.protocols.algorithm import Algorithm, Setup
@@ -59,7 +60,7 @@ class Placed(Struct, frozen=True, forbid_unknown_fields=True, rename={"after": "
 Below = TypeVar("Below", bound=CausalBroadcast)
 
 
-class OverCausal(Ordering, Generic[Below]):
+class OverCausal(Ordering, Remembering, Generic[Below]):
     """A causal broadcast and its frontier, seen by the host as one protocol."""
 
     def __init__(self, below: Below, frontier: Frontier) -> None:
@@ -89,6 +90,10 @@ class OverCausal(Ordering, Generic[Below]):
 
     def gauges(self) -> Mapping[str, int]:
         return self.below.gauges()
+
+    def entries(self) -> int:
+        below = self.below.entries() if isinstance(self.below, Remembering) else 0
+        return below + len(self.frontier.maximal)
 
 
 @runtime_checkable
