@@ -150,7 +150,13 @@ class Living(Linking, HandingOver):
         self.sampler.settle()
 
     def gauges(self) -> Mapping[str, int]:
-        return {**self.prc.gauges(), **self.sampler.gauges()}
+        return {
+            **self.prc.gauges(),
+            **self.sampler.gauges(),
+            "mediators": len(self.mediators),
+            "retained": len(self.retained),
+            "put_off": len(self.put_off),
+        }
 
     def _heed(self, now: Nanoseconds, out: Effects) -> None:
         """Tell the sampler what became of links, until nothing more becomes of them."""
@@ -168,7 +174,7 @@ class Living(Linking, HandingOver):
             case Failed(peer):
                 self._down(peer, False, now, out)
             case Asked(lid):
-                self._asked(lid, out)
+                self._asked(lid, now, out)
             case Mediated(opening):
                 self._mediated(opening.opener, opening.other, now, out)
             case Joined(contact):
@@ -197,7 +203,7 @@ class Living(Linking, HandingOver):
         if lacking:
             self.sampler.arc_down(peer, now, Wishes(self, now, out))
 
-    def _asked(self, lid: Lid, out: Effects) -> None:
+    def _asked(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         peer = lid.far_end(self.prc.me)
         only = sum(target == peer for target, _ in self.prc.links()) <= 1
         if only and self.sampler.wants(peer):
@@ -206,7 +212,7 @@ class Living(Linking, HandingOver):
             self.put_off.add(peer)
             self.prc.keep(lid, out)
         else:
-            self.prc.agree(lid, out)
+            self.prc.agree(lid, now, out)
 
     def _open(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         mediator = self.mediators.get(peer)

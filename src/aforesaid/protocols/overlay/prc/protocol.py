@@ -143,9 +143,9 @@ class PRC:
         """Close one of several links to the same peer."""
         self.closing.ask(lid, now, out)
 
-    def agree(self, lid: Lid, out: Effects) -> None:
+    def agree(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """The other end may close the link."""
-        self.closing.agree(lid, out)
+        self.closing.agree(lid, now, out)
 
     def keep(self, lid: Lid, out: Effects) -> None:
         """The other end may not close the link."""
@@ -161,6 +161,7 @@ class PRC:
         elif lid == self.joining:
             self._give_up_joining(out)
         self._mind_isolation(out)
+        self._mind(now, out)
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
         """Enter the group through a member; the first call a newcomer gets."""
@@ -187,11 +188,17 @@ class PRC:
         return notices
 
     def gauges(self) -> Mapping[str, int]:
-        incoming = self.state.incoming.values()
-        expected = sum(len(link.memory) for link in incoming if link.state == OPEN)
+        state, incoming = self.state, self.state.incoming.values()
         receiving = sum(link.noted for link in incoming if link.state != OPEN)
-        sending = sum(len(link.buffer) for link in self.state.outgoing.values())
-        return {"expected": expected, "buffered": receiving + sending, "unsaid": len(self.unsaid)}
+        sending = sum(len(link.buffer) for link in state.outgoing.values())
+        return {
+            "expected": sum(len(link.memory) for link in incoming if link.state == OPEN),
+            "buffered": receiving + sending,
+            "unsaid": len(self.unsaid),
+            "joining": int(self.joining is not None),
+            "opening": sum(not state.complete(lid) for lid in {**state.outgoing, **state.incoming}),
+            "closing": len(state.closing),
+        }
 
     def _receive_for_links(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         match message:
