@@ -12,9 +12,8 @@ from mutants.overlay import preventive
 from mutants.prc import IsolatedInSilence, PrcMutant, SilentEnd
 from mutants.test_stepwise_mutants import GhostStays, LeftInSilence, PartnerStays
 from sim.links_campaign import SETTINGS, again, campaign, play
-from support.scale import scaled
 
-SEEDS = scaled(30, 300)
+SEEDS = 30
 RUNS_MAX = 400
 OF_ALL = ("join", "leave", "crash", "suspect", "flap")
 OF_LINKS = ("open", "close", "again", "mutual", "repeated", "wrong_route", "killed_mediator")

@@ -6,7 +6,16 @@ Processes are p (at hand), q (its partner) and single letters; a view "qxx" has 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from aforesaid.protocols.overlay.spray import PERIOD, Arc, Introduce, Reply, Request, Spray
+from aforesaid.protocols.overlay.spray import (
+    PERIOD,
+    VIEW_MAX,
+    Arc,
+    Introduce,
+    Reply,
+    Request,
+    Spray,
+    Withdraw,
+)
 from support.spray_stage import EVERY, Overlay, Sink, peers, spray
 
 Kind: TypeAlias = type[Spray]
@@ -258,6 +267,64 @@ def a_lent_arc_that_goes_down_is_replaced_by_its_taker_only(kind: Kind) -> None:
     assert not partner.wants("x")
 
 
+def who_leaves_takes_away_what_it_brought(kind: Kind) -> None:
+    """Two arcs to x of five: each is replaced (arcs of x - 1)/5 times on average."""
+    for arcs, draws, size in ((0, (), 3), (1, (), 3), (3, (2, 2), 3), (3, (1, 0, 2), 4), (6, (0, 0), 5)):
+        machine, sink = spray(kind, "xaxbc"), Sink(*draws)
+        machine.left("x", arcs, 0, sink)
+        assert not machine.wants("x")
+        assert len(machine.view) == size
+        assert not sink.released
+    machine = spray(kind, "xa")
+    machine.left("x", 6, 0, Sink(1, 0, 0))
+    assert peers(machine.view) == ["a", "a", "a"], "2.5 times: twice, and with a chance of a half once more"
+    assert spray(kind, "xa").weight() == 2
+
+
+def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
+    """It may have no link to it yet, and then nobody else would tell."""
+    contact, sink = spray(kind, "ab"), Sink()
+    contact.welcomed("n", 0, sink)
+    sink.sent.clear()
+    contact.left("n", 1, 0, sink)
+    assert sink.sent == [("a", Withdraw("n", 1)), ("b", Withdraw("n", 1))]
+    neighbour = spray(kind, "pn", me="a")
+    neighbour.receive("p", Withdraw("n", 1), 0, sink)
+    assert peers(neighbour.view) == ["p"]
+    contact.welcomed("m", 0, sink)
+    contact.expire(PERIOD, 0, Sink(unusable="m"))
+    assert contact.introduced == {}, "forgotten with the link"
+
+
+def views_are_bounded(kind: Kind) -> None:
+    machine, sink = spray(kind, "a" * (VIEW_MAX - 1)), Sink()
+    for _ in range(3):
+        machine.receive("a", Introduce("n"), 0, sink)
+    machine.left("a", 2**40, 0, Sink())
+    assert len(machine.view) == VIEW_MAX
+    assert sink.connected == [("n", "a")]
+
+
+def removing_arcs_takes_a_look_at_each(kind: Kind) -> None:
+    """How often names are compared, with a thousand arcs: about once for each, not for each pair."""
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    machine = spray(kind, [(Name(f"p{number}"), 0) for number in range(1000)])
+    machine._remove(machine.free[::-2])
+    assert len(machine.free) == 500
+    assert compared < 2_000
+
+
 def settled_processes_begin_nothing_and_finish_what_they_began(kind: Kind) -> None:
     machine, sink = spray(kind, "ab"), Sink()
     machine.settle()
@@ -315,6 +382,10 @@ RULES: tuple[Callable[[Kind], None], ...] = (
     arcs_that_go_down_are_all_replaced,
     the_last_arc_has_no_replacement,
     a_lent_arc_that_goes_down_is_replaced_by_its_taker_only,
+    who_leaves_takes_away_what_it_brought,
+    who_was_introduced_to_a_newcomer_hears_that_it_left,
+    views_are_bounded,
+    removing_arcs_takes_a_look_at_each,
     settled_processes_begin_nothing_and_finish_what_they_began,
     exchanges_neither_make_nor_lose_arcs,
 )

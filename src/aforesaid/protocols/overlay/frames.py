@@ -159,5 +159,13 @@ class Sampled(NamedTuple, Generic[Sampling]):
     message: Sampling
 
 
+@frame(link="link")
+class Goodbye(NamedTuple):
+    """Before Fin, of a sender that leaves the group: so many arcs of the sampled overlay go with it."""
+
+    link: Lid
+    arcs: Count
+
+
 OF_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)
 """What PRC-broadcast sends on links and for their sake, in the order that gives the tags."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aforesaid.core import Effects, HandingOver, Linking, MessageId, Nanoseconds, Process, Timer, frame
-from aforesaid.protocols.overlay.frames import Lid, Sampled
+from aforesaid.protocols.overlay.frames import Goodbye, Lid, Sampled
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import (
     Asked,
@@ -78,7 +78,9 @@ class Living(Linking, HandingOver):
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if not isinstance(message, Sampled):
+        if isinstance(message, Goodbye):
+            self._left(source, message, now, out)
+        elif not isinstance(message, Sampled):
             self.prc.receive(source, message, now, out)
         elif isinstance(message.message, Spare):
             self._mediated(source, message.message.peer, now, out)
@@ -144,6 +146,11 @@ class Living(Linking, HandingOver):
         return any(pair in self.retained for pair in self.heirs)
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
+        """What the neighbours' samplers are to know comes on the links themselves, before these end."""
+        weight = self.sampler.weight()
+        if weight is not None:
+            for lid in {**self.prc.state.outgoing, **self.prc.state.incoming}:
+                out.send((lid.far_end(self.prc.me),), Goodbye(lid, weight))
         self.prc.leave(now, out)
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
@@ -250,6 +257,12 @@ class Living(Linking, HandingOver):
             out.send((leaver,), Sampled(Spare(peer)))
         else:
             self.sampler.inherit(peer, leaver, now, Wishes(self, now, out))
+
+    def _left(self, leaver: Process, goodbye: Goodbye, now: Nanoseconds, out: Effects) -> None:
+        """A neighbour leaves. If it is linked by another name than it ends, it has come back since."""
+        wishes = Wishes(self, now, out)
+        if self.prc.state.known(goodbye.link) or not wishes.usable(leaver):
+            self.sampler.left(leaver, goodbye.arcs, now, wishes)
 
     def _mediated(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """The partner needs our link to the peer no more."""
