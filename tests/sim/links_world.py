@@ -19,6 +19,7 @@ from aforesaid.protocols.overlay.frames import Lid
 from support.harness import Passing
 
 DETECTOR = 40 * MILLISECOND
+MEMBERS_MAX = 16
 EVENTS_MAX = 60_000
 
 Build = Callable[[Setup], Any]
@@ -136,6 +137,7 @@ class World:
         self.now = 0
         self.healed = False
         self.looks = 200
+        """How often those outside may look in vain for somebody inside."""
         self.orders: Iterator[int] = count()
         self.agenda: list[Event] = []
         self.latest: dict[tuple[str, str, Any], int] = {}
@@ -210,19 +212,24 @@ class World:
         return list(dict.fromkeys(peer for peer, _ in seat.machine.links()))
 
     def begin_again(self, seat: Seat) -> None:
-        """Through anyone inside; who finds nobody looks again, unless there is nobody who could be."""
+        """Through anyone inside; where there is nobody, who was inside founds the group anew."""
         contacts = [other.name for other in self.inside() if other is not seat]
-        if not contacts and not seat.machine.inside and self.looks:
-            self.looks -= 1
-            self.later(DETECTOR, lambda: self.begin_again(seat))
-        elif contacts and seat.up:
+        if contacts:
             seat.begin((seat.name,))
             seat.call("join", self.random.choice(contacts))
-            if self.healed:
-                seat.call("settle")
+        elif seat.machine.inside:
+            seat.begin((seat.name,))
+            seat.call("begin")
+        elif self.looks:
+            self.looks -= 1
+            self.later(DETECTOR, lambda: self.begin_again(seat) if seat.up else None)
+            return
+        if self.healed:
+            seat.call("settle")
 
     def join(self) -> None:
-        if contacts := self.inside():
+        contacts = self.inside()
+        if contacts and len(self.up()) < MEMBERS_MAX:
             name = f"p{len(self.seats)}"
             self.seats[name] = Seat(self, name, (name,))
             self.seats[name].call("join", self.random.choice(contacts).name)

@@ -33,7 +33,7 @@ Promised: exactly once and causal order, always; agreement and validity where th
 processes end strongly connected.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process
@@ -45,23 +45,11 @@ from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid, Said
 from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
+from aforesaid.protocols.overlay.preventive_views import Opening, Views
 from aforesaid.structures import Received
 
 
-class Opening:
-    """A link that is not safe yet."""
-
-    __slots__ = ("buffer", "lid", "route", "tries")
-
-    def __init__(self, lid: Lid, route: Sequence[Process] | None, tries: int) -> None:
-        self.lid = lid
-        self.route = route
-        self.tries = tries
-        self.buffer: list[Said] = []
-        """What was delivered since the ping of this number."""
-
-
-class Preventive(Linking):
+class Preventive(Views, Linking):
     """One process of a dynamic overlay."""
 
     def __init__(
@@ -75,20 +63,11 @@ class Preventive(Linking):
         tries: int = 4,
         buffer_max: int = 10_000,
     ) -> None:
-        self.me = me
+        super().__init__(me, founding_links(group, degree, both_ways=False))
         self.incarnation = incarnation
         self.patience = patience
         self.tries_max = tries
         self.buffer_max = buffer_max
-        founding = founding_links(group, degree, both_ways=False)
-        self.out_view: dict[Lid, Process] = {lid: lid.other for lid in founding if lid.opener == me}
-        """Q: the safe links, and where they lead."""
-        self.in_view: dict[Lid, None] = {lid: None for lid in founding if lid.other == me}
-        self.opening: dict[Process, Opening] = {}
-        self.unconfirmed: dict[Lid, Opening | None] = {}
-        """Links in use whose other end has not acknowledged them; None: a newcomer's first."""
-        self.closing: dict[Lid, int] = {}
-        """Links we asked to close, and how often."""
         self.outside = False
         """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
         self.joining: Lid | None = None
@@ -174,10 +153,6 @@ class Preventive(Linking):
         # The other direction of a link that joined the two may well be in use.
         out.send((source,), frames.Agree(link) if link in self.out_view else frames.Reset(link))
         return False
-
-    def _links_to(self, peer: Process) -> list[Lid]:
-        """Safe links to the peer; more than one while an old one is being closed."""
-        return [lid for lid, target in self.out_view.items() if target == peer and lid not in self.closing]
 
     # ---------------------------------------------------------------------------------- opening a link
 
@@ -276,11 +251,6 @@ class Preventive(Linking):
         for lid in self._links_to(peer):
             if lid not in self.unconfirmed and self._stands_in(lid, self.out_view):
                 self._ask(lid, 1, now, out)
-
-    def _stands_in(self, lid: Lid, view: Iterable[Lid]) -> bool:
-        """True if the view has another link that is confirmed and not being closed by us."""
-        gone = {lid, *self.closing, *self.unconfirmed}
-        return any(other not in gone for other in view)
 
     def _ask(self, lid: Lid, tries: int, now: Nanoseconds, out: Effects) -> None:
         self.closing[lid] = tries
@@ -409,10 +379,6 @@ class Preventive(Linking):
                 self._end(timer, now, out)
         elif opening is not None and opening.lid == timer:
             self._again(opening, now, out)
-
-    def links(self) -> Sequence[tuple[Process, Lid]]:
-        unsure = {*self.closing, *self.unconfirmed}
-        return [(peer, lid) for lid, peer in self.out_view.items() if lid not in unsure]
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
         """Nothing begins here unless the host asks for it."""
