@@ -291,6 +291,7 @@ def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
     neighbour = spray(kind, "pn", me="a")
     neighbour.receive("p", Withdraw("n", 1), 0, sink)
     assert peers(neighbour.view) == ["p"]
+    assert sink.released == [("n", None)], "the link that it has not come to yet"
     contact.welcomed("m", 0, sink)
     contact.expire(PERIOD, 0, Sink(unusable="m"))
     assert contact.introduced == {}, "forgotten with the link"

@@ -263,6 +263,8 @@ class Living(Linking, HandingOver):
         wishes = Wishes(self, now, out)
         if self.prc.state.known(goodbye.link) or not wishes.usable(leaver):
             self.sampler.left(leaver, goodbye.arcs, now, wishes)
+            self.mediators.pop(leaver, None)
+            self.prc.give_up(leaver, out)
 
     def _mediated(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """The partner needs our link to the peer no more."""

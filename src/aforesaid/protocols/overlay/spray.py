@@ -145,6 +145,7 @@ class Spray(Sampler):
                 self._complete(message, links)
             case Withdraw(newcomer, arcs):
                 self.left(newcomer, arcs, now, links)
+                links.release(newcomer)
 
     def expire(self, timer: Timer, now: Nanoseconds, links: Links) -> None:
         self.free = [Arc(peer, age + 1) for peer, age in self.free]

@@ -227,6 +227,8 @@ def test_a_visit_leaves_no_arc_behind_and_takes_none_away() -> None:
         stage.crash("N")
         stage.drain()
         for name in GROUP:
+            left = stage.machines[name].prc.state.with_peer("N")
+            assert all(lid.opener == "N" for lid in left), "nobody tries to have a link with who is gone"
             stage.do(name, "peer_down", "N")
         stage.drain()
         assert {name: stage.machines[name].sampler.view for name in GROUP} == views, f"after {before} frames"

@@ -132,11 +132,16 @@ class PRC:
 
         One that is safe but not confirmed yet stays: ask again when it is up.
         """
+        self.give_up(peer, out)
         for lid in self.state.with_peer(peer):
-            outgoing = self.state.outgoing.get(lid)
             if self.state.complete(lid):
                 self.closing.ask(lid, now, out)
-            elif outgoing is not None and outgoing.state <= BUFFERING and lid.opener == self.me:
+
+    def give_up(self, peer: Process, out: Effects) -> None:
+        """Abandon attempts of ours to have a link to the peer."""
+        for lid in self.state.with_peer(peer):
+            outgoing = self.state.outgoing.get(lid)
+            if outgoing is not None and outgoing.state <= BUFFERING and lid.opener == self.me:
                 self.handshake.abandon(lid, out)
 
     def close_link(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
