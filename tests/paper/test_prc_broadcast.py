@@ -149,7 +149,7 @@ def test_section_2_5_eight_control_messages_between_neighbours_of_a_neighbour() 
 def test_five_seven_and_ten_if_alpha_takes_the_new_connection(links: str, route: str, messages: int) -> None:
     """Not the paper's: α only asks, need not come after what precedes it, and is one message."""
     stage = Stage((name, process(name, alpha_direct=True)) for name in sorted(set(links) - {" "}))
-    for one, other in links.split():
+    for one, other in map(tuple, links.split()):
         stage.link(one, other)
     assert len(added(stage, "A", "B", tuple(route))) == messages
 
