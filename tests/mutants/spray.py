@@ -221,6 +221,13 @@ class NothingWithdrawn(Spray):
         self.introduced.clear()
 
 
+class HeirsAreMore(Spray):
+    """Takes a new arc whenever a leaver names one: every visit to a few makes views grow."""
+
+    def inherit(self, peer: str, leaver: str, now: int, links: Any) -> None:
+        self._take(Arc(peer), leaver, links)
+
+
 class Boundless(Spray):
     def _take(self, arc: Arc, mediator: str, links: Any) -> None:
         self.free.append(arc)
@@ -281,6 +288,7 @@ SPRAY_MUTANTS = [
     SprayMutant(LeaversAreReplaced, rules.who_leaves_takes_away_what_it_brought),
     SprayMutant(LeaversAreCrashed, rules.who_leaves_takes_away_what_it_brought),
     SprayMutant(NothingWithdrawn, rules.who_was_introduced_to_a_newcomer_hears_that_it_left),
+    SprayMutant(HeirsAreMore, rules.an_heir_takes_the_place_of_a_second_arc),
     SprayMutant(Boundless, rules.views_are_bounded),
     SprayMutant(RemovesOneByOne, rules.removing_arcs_takes_a_look_at_each),
     SprayMutant(NeverSettles, rules.settled_processes_begin_nothing_and_finish_what_they_began),

@@ -297,6 +297,16 @@ def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
     assert contact.introduced == {}, "forgotten with the link"
 
 
+def an_heir_takes_the_place_of_a_second_arc(kind: Kind) -> None:
+    """Handing over makes links where they are few, and arcs only where each has a link of its own already."""
+    for view, expected in (("xlaa", "alnx"), ("xlla", "allnx"), ("xla", "alnx")):
+        machine, sink = spray(kind, view), Sink()
+        machine.inherit("n", "l", 0, sink)
+        assert peers(machine.view) == list(expected)
+        assert sink.connected == [("n", "l")]
+        assert not sink.released
+
+
 def views_are_bounded(kind: Kind) -> None:
     machine, sink = spray(kind, "a" * (VIEW_MAX - 1)), Sink()
     for _ in range(3):
@@ -385,6 +395,7 @@ RULES: tuple[Callable[[Kind], None], ...] = (
     a_lent_arc_that_goes_down_is_replaced_by_its_taker_only,
     who_leaves_takes_away_what_it_brought,
     who_was_introduced_to_a_newcomer_hears_that_it_left,
+    an_heir_takes_the_place_of_a_second_arc,
     views_are_bounded,
     removing_arcs_takes_a_look_at_each,
     settled_processes_begin_nothing_and_finish_what_they_began,

@@ -183,6 +183,11 @@ class Spray(Sampler):
         return len(self.view)
 
     def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: Links) -> None:
+        """A second arc to some other peer is turned to this one; without any, the view grows."""
+        arcs = Counter(arc.peer for arc in self.view)
+        second = next((arc for arc in self.free if arcs[arc.peer] > 1 and arc.peer != leaver), None)
+        if second is not None:
+            self._remove((second,))
         self._take(Arc(peer), leaver, links)
 
     def wants(self, peer: Process) -> bool:
