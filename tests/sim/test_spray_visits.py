@@ -7,7 +7,7 @@ there long or has never exchanged; so the sum of arcs stays near N ln N, whateve
 from collections.abc import Mapping
 from functools import partial
 from math import log
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,12 @@ STABLE = 20
 VISITS = scaled(60, 500)
 
 
-def visited(visits: int, stay_ms: float, every_ms: float, period_ms: float, seed: int) -> Mapping[str, Any]:
+HANDING_OVER_MS = 150
+
+
+def visited(
+    visits: int, stay_ms: float, every_ms: float, period_ms: float, seed: int, hands_over: bool = False
+) -> Mapping[str, Any]:
     """The members at rest, after so many visits to the stable ones, each at its time."""
     scenario = Scenario.of(
         {
@@ -38,11 +43,19 @@ def visited(visits: int, stay_ms: float, every_ms: float, period_ms: float, seed
     )
     simulation = Simulation(scenario, Tracer(MemorySink()))
     for number in range(visits):
-        moment = nanoseconds(100 + number * every_ms + stay_ms)
-        simulation.at(moment, partial(simulation.faults._leave, f"p{STABLE + number}"))
+        name, moment = f"p{STABLE + number}", nanoseconds(100 + number * every_ms + stay_ms)
+        simulation.at(moment, partial(simulation.faults._leave, name))
+        if hands_over:
+            simulation.at(moment - nanoseconds(HANDING_OVER_MS), partial(hand_over, simulation, name))
     assert simulation.run() == "drained"
     assert simulation.counters.faults == {"join": visits, "leave": visits}
     return simulation.machines
+
+
+def hand_over(simulation: Simulation, name: str) -> None:
+    simulation.call(
+        simulation.seats[name], lambda seat: cast(Any, seat.machine).hand_over(simulation.now, seat)
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +67,14 @@ def visited(visits: int, stay_ms: float, every_ms: float, period_ms: float, seed
     ],
 )
 def test_visits_leave_as_many_arcs_as_there_were(stay_ms: float, every_ms: float, period_ms: float) -> None:
-    machines = visited(VISITS, stay_ms, every_ms, period_ms, seed=1)
+    judge(visited(VISITS, stay_ms, every_ms, period_ms, seed=1))
+
+
+def test_visits_as_nodes_make_them_which_hand_over() -> None:
+    judge(visited(VISITS, 350, 400, 1_000, seed=1, hands_over=True))
+
+
+def judge(machines: Mapping[str, Any]) -> None:
     views = [len(machine.sampler.view) for machine in machines.values()]
     assert STABLE * log(STABLE) / 2 < sum(views) < 2 * STABLE * log(STABLE), views
     assert max(views) < 4 * log(STABLE)
