@@ -1,7 +1,7 @@
 """Members that come and go in good order: the law of arcs, on whole overlays of PRC-broadcast and Spray.
 
-A join adds one arc more than its contact's view has. A leave takes as many away on average, whether the leaver
-has been there long or has never exchanged; so the sum of arcs stays near N ln N.
+A join adds one arc more than its contact's view has. A leave takes as many away on average, whether who
+leaves has been there long or has never exchanged; so the sum of arcs stays near N ln N.
 """
 
 from collections.abc import Mapping
