@@ -213,6 +213,16 @@ class LeaversAreCrashed(Spray):
         self.peer_down(peer, now, links)
 
 
+class LosesItsLast(Spray):
+    """Follows the law of averages down to nothing."""
+
+    def left(self, peer: str, arcs: int, now: int, links: Any) -> None:
+        more = len(self.view)
+        self.free += [Arc("")] * more
+        super().left(peer, arcs, now, links)
+        self.free = [arc for arc in self.free if arc.peer]
+
+
 class NothingWithdrawn(Spray):
     """Lets those it introduced find out for themselves that the newcomer has gone."""
 
@@ -287,6 +297,7 @@ SPRAY_MUTANTS = [
     SprayMutant(IntroducesToItself, rules.neighbours_that_cannot_be_reached_are_stood_in_for),
     SprayMutant(LeaversAreReplaced, rules.who_leaves_takes_away_what_it_brought),
     SprayMutant(LeaversAreCrashed, rules.who_leaves_takes_away_what_it_brought),
+    SprayMutant(LosesItsLast, rules.who_has_few_arcs_loses_none_by_a_leave),
     SprayMutant(NothingWithdrawn, rules.who_was_introduced_to_a_newcomer_hears_that_it_left),
     SprayMutant(HeirsAreMore, rules.an_heir_takes_the_place_of_a_second_arc),
     SprayMutant(Boundless, rules.views_are_bounded),

@@ -268,9 +268,9 @@ def a_lent_arc_that_goes_down_is_replaced_by_its_taker_only(kind: Kind) -> None:
 
 
 def who_leaves_takes_away_what_it_brought(kind: Kind) -> None:
-    """Two arcs to x of five: each is replaced (arcs of x - 1)/5 times on average."""
-    for arcs, draws, size in ((0, (), 3), (1, (), 3), (3, (2, 2), 3), (3, (1, 0, 2), 4), (6, (0, 0), 5)):
-        machine, sink = spray(kind, "xaxbc"), Sink(*draws)
+    """Two arcs to x of six: each is replaced (arcs of x - 1)/6 times on average."""
+    for arcs, draws, size in ((0, (), 4), (1, (), 4), (3, (2, 2), 4), (3, (1, 0, 2), 5), (7, (0, 0), 6)):
+        machine, sink = spray(kind, "xaxbcd"), Sink(*draws)
         machine.left("x", arcs, 0, sink)
         assert not machine.wants("x")
         assert len(machine.view) == size
@@ -281,6 +281,13 @@ def who_leaves_takes_away_what_it_brought(kind: Kind) -> None:
     assert spray(kind, "xa").weight() == 2
 
 
+def who_has_few_arcs_loses_none_by_a_leave(kind: Kind) -> None:
+    for view, size in (("xxabc", 3), ("xxab", 3), ("xxa", 3), ("xa", 2), ("ab", 2), ("x", 0)):
+        machine = spray(kind, view)
+        machine.left("x", 1, 0, Sink())
+        assert len(machine.view) == size
+
+
 def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
     """It may have no link to it yet, and then nobody else would tell."""
     contact, sink = spray(kind, "ab"), Sink()
@@ -288,9 +295,9 @@ def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
     sink.sent.clear()
     contact.left("n", 1, 0, sink)
     assert sink.sent == [("a", Withdraw("n", 1)), ("b", Withdraw("n", 1))]
-    neighbour = spray(kind, "pn", me="a")
+    neighbour = spray(kind, "pqrn", me="a")
     neighbour.receive("p", Withdraw("n", 1), 0, sink)
-    assert peers(neighbour.view) == ["p"]
+    assert peers(neighbour.view) == ["p", "q", "r"]
     assert sink.released == [("n", None)], "the link that it has not come to yet"
     contact.welcomed("m", 0, sink)
     contact.expire(PERIOD, 0, Sink(unusable="m"))
@@ -394,6 +401,7 @@ RULES: tuple[Callable[[Kind], None], ...] = (
     the_last_arc_has_no_replacement,
     a_lent_arc_that_goes_down_is_replaced_by_its_taker_only,
     who_leaves_takes_away_what_it_brought,
+    who_has_few_arcs_loses_none_by_a_leave,
     who_was_introduced_to_a_newcomer_hears_that_it_left,
     an_heir_takes_the_place_of_a_second_arc,
     views_are_bounded,

@@ -12,8 +12,8 @@ exchanges only move them: so views stay near ln N, and nobody needs to know N.
 - Leave in good order (ours; the paper has crashes only): the leaver tells how many arcs go with it, and each
   arc to it is replaced, on average, (that number - 1)/|view| times. If its view is like others', as many arcs
   go as by a crash; if it has not exchanged yet and has but one arc, those go that its join has brought. So
-  visits, however short, do not make views grow. Its contact tells those it was introduced to, for they may
-  have no link to it yet.
+  visits, however short, do not make views grow; and no view gets shorter than `VIEW_MIN` by them. Its contact
+  tells those it was introduced to, for they may have no link to it yet.
 
 The paper's exchange is a remote call that does not fail. Here messages may be lost, delayed and reordered:
 - only arcs with a usable link are given, half of these, and only over a usable link;
@@ -38,6 +38,9 @@ from aforesaid.core.fields import AtMost
 from aforesaid.protocols.overlay.sampling import Links, Sampler
 
 PERIOD: Timer = "spray period"
+VIEW_MIN = 3
+"""Who has so few arcs loses none by a leave: the law that leaves follow is one of averages, and a group that
+many visit and few stay in would lose a little by each visit."""
 VIEW_MAX = 2**10
 """Above all that a group brings; below it, half of a view fits into a sample."""
 
@@ -171,10 +174,13 @@ class Spray(Sampler):
 
     def left(self, peer: Process, arcs: int, now: Nanoseconds, links: Links) -> None:
         size = len(self.view)
-        for _ in range(self._lose(peer)):
+        lost = self._lose(peer)
+        for _ in range(lost):
             copies, rest = divmod(min(max(arcs - 1, 0), VIEW_MAX), size)
             for _ in range(copies + (links.choose("stay", size) < rest)):
                 self._duplicate(links)
+        for _ in range(min(lost, VIEW_MIN - len(self.view))):
+            self._duplicate(links)
         for neighbour in self.introduced.pop(peer, ()):
             if neighbour != peer:
                 links.send(neighbour, Withdraw(peer, arcs))

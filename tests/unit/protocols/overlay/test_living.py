@@ -11,7 +11,7 @@ from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.prc_stage import PATIENCE, Stage, process
 
-GROUP = ("A", "B", "C", "D")
+GROUP = tuple("ABCDEFG")
 
 
 class Pinned(Sampler):
@@ -211,9 +211,10 @@ def test_spray_takes_a_newcomer_and_its_contact_introduces_it() -> None:
 
 def test_a_visit_leaves_no_arc_behind_and_takes_none_away() -> None:
     """N comes through A, which introduces it, and leaves before it has exchanged, or has all its links."""
-    for before in range(0, 60, 4):
+    for before in range(0, 100, 7):
         stage = Stage(
-            (name, Living(PRC(name, GROUP, patience=PATIENCE), Spray(name, 60 * SECOND))) for name in GROUP
+            (name, Living(PRC(name, GROUP, degree=3, patience=PATIENCE), Spray(name, 60 * SECOND)))
+            for name in GROUP
         )
         for name in GROUP:
             stage.do(name, "begin")
