@@ -67,9 +67,7 @@ def hand_over(simulation: Simulation, name: str) -> None:
     ],
 )
 def test_visits_leave_as_many_arcs_as_there_were(stay_ms: float, every_ms: float, period_ms: float) -> None:
-    # Who leaves in the midst of its exchanges takes away what it brought on average only.
-    visits = VISITS // 2 if period_ms < stay_ms else VISITS
-    judge(visited(visits, stay_ms, every_ms, period_ms, seed=1))
+    judge(visited(VISITS, stay_ms, every_ms, period_ms, seed=1))
 
 
 def test_visits_as_nodes_make_them_which_hand_over() -> None:
