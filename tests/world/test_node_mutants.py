@@ -63,16 +63,6 @@ def evict_without_the_protocol(self: Host, peer: str, how: str = "evicted") -> N
     self.carrier.forget(peer)
 
 
-def expire_now_and_then(self: Host, timer: Any) -> None:
-    if self._chance.random() < 0.1:
-        expired(self, timer)
-
-
-def lose_the_queue(self: StreamCarrier, peer: Any, *rest: Any) -> None:
-    peer.queue, peer.queued = [], 0
-    stands(self, peer, *rest)
-
-
 def feed_whole_records_only(self: Records, data: bytes) -> Any:
     self._held = bytearray()
     return feed(self, data)
@@ -82,16 +72,13 @@ async def leave_it_open(self: DatagramCarrier) -> None:
     """The mutant of `close`."""
 
 
-put, expired, stands, feed = Inbox.put, Host._expired, StreamCarrier.stands, Records.feed
+put, feed = Inbox.put, Records.feed
 
 MUTANTS = {
     "delivers twice": Mutant(Inbox, "put", twice),
     "hands over the last first": Mutant(Inbox, "put", last_first, matters=busy),
     "does not tell the protocol of an eviction": Mutant(
         Host, "evict", evict_without_the_protocol, matters=fault("kill")
-    ),
-    "loses most timers": Mutant(
-        Host, "_expired", expire_now_and_then, "changing", matters=lambda plan: len(plan.faults) > 3
     ),
     "arms no timer": Mutant(
         Timers, "arm", nothing, matters=lambda plan: plan.loss > 0 and plan.transport == "udp"
@@ -101,9 +88,6 @@ MUTANTS = {
     ),
     "never reads again": Mutant(
         StreamCarrier, "resume", nothing, "changing", matters=lambda plan: plan.in_messages == 16
-    ),
-    "loses what was said before the stream stood": Mutant(
-        StreamCarrier, "stands", lose_the_queue, "changing"
     ),
     "does not tell the host of a lost stream": Mutant(
         Host, "lost", nothing, "changing", fault("reset", "part")
