@@ -159,7 +159,7 @@ def a_suspected_peer_is_told(kind: Kind) -> None:
     a.peer_down("c", 0, out)
     assert out.sent == [
         ("c", Fin(SECOND_LINK)),
-        ("c", Reset(overlay.Lid("c", "a", 0, 2))),
+        ("c", Fin(overlay.Lid("c", "a", 0, 2))),
     ]
 
 
@@ -323,12 +323,7 @@ CONFUSED_MUTANTS = [
         {link_memory.Forward: as_a(Relay)},
         what_is_first_heard_is_forwarded,
     ),
-    ConfusedMutant(
-        "Agree for Fin and Keep for Reset",
-        Preventive,
-        {Fin: as_a(Agree), Reset: as_a(Keep)},
-        a_suspected_peer_is_told,
-    ),
+    ConfusedMutant("Reset for Fin", Preventive, {Fin: as_a(Reset)}, a_suspected_peer_is_told),
     ConfusedMutant("Agree for Fin", Preventive, {Fin: as_a(Agree)}, a_suspected_peer_is_told),
     ConfusedMutant(
         "Keep for Agree", Preventive, {Agree: as_a(Keep)}, a_link_that_is_not_needed_may_be_closed

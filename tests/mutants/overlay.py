@@ -68,9 +68,9 @@ class EveryLinkTagged(OfCatalog):
 class AnyPong(Preventive):
     """As printed: a pong counts whatever its number."""
 
-    def _ponged(self, lid: Any, incarnation: int, out: Any) -> None:
+    def _ponged(self, lid: Any, incarnation: int, now: int, out: Any) -> None:
         opening = self.opening.get(lid.other)
-        super()._ponged(lid if opening is None else opening.lid, incarnation, out)
+        super()._ponged(lid if opening is None else opening.lid, incarnation, now, out)
 
 
 class BypassAlways(Preventive):
@@ -78,7 +78,7 @@ class BypassAlways(Preventive):
 
     def open(self, peer: str, route: Any, now: int, out: Any) -> None:
         if self.inside and not self.out_view:
-            self._bypass(peer, out)
+            self._bypass(peer, now, out)
         else:
             super().open(peer, route, now, out)
 
@@ -91,16 +91,16 @@ class AddedAtOnce(Preventive):
 
     def open(self, peer: str, route: Any, now: int, out: Any) -> None:
         if not self._links_to(peer):
-            self._bypass(peer, out)
+            self._bypass(peer, now, out)
 
 
 class NothingBuffered(Preventive):
     """The pong is awaited, but what was delivered meanwhile is not kept."""
 
-    def _ponged(self, lid: Any, incarnation: int, out: Any) -> None:
+    def _ponged(self, lid: Any, incarnation: int, now: int, out: Any) -> None:
         for opening in self.opening.values():
             opening.buffer.clear()
-        super()._ponged(lid, incarnation, out)
+        super()._ponged(lid, incarnation, now, out)
 
 
 class ForAnyIncarnation(Preventive):

@@ -199,6 +199,57 @@ class IntroducesToItself(Spray):
             links.send(arc.peer, Introduce(newcomer))
 
 
+class LeaversAreReplaced(Spray):
+    """Takes a leave for a link that failed: what a join brought stays when it is undone."""
+
+    def left(self, peer: str, arcs: int, now: int, links: Any) -> None:
+        self.arc_down(peer, now, links)
+
+
+class LeaversAreCrashed(Spray):
+    """Takes a leave for a crash, whatever goes with it."""
+
+    def left(self, peer: str, arcs: int, now: int, links: Any) -> None:
+        self.peer_down(peer, now, links)
+
+
+class LosesItsLast(Spray):
+    """Follows the law of averages down to nothing."""
+
+    def left(self, peer: str, arcs: int, now: int, links: Any) -> None:
+        more = len(self.view)
+        self.free += [Arc("")] * more
+        super().left(peer, arcs, now, links)
+        self.free = [arc for arc in self.free if arc.peer]
+
+
+class NothingWithdrawn(Spray):
+    """Lets those it introduced find out for themselves that the newcomer has gone."""
+
+    def welcomed(self, newcomer: str, now: int, links: Any) -> None:
+        super().welcomed(newcomer, now, links)
+        self.introduced.clear()
+
+
+class HeirsAreMore(Spray):
+    """Takes a new arc whenever a leaver names one: every visit to a few makes views grow."""
+
+    def inherit(self, peer: str, leaver: str, now: int, links: Any) -> None:
+        self._take(Arc(peer), leaver, links)
+
+
+class Boundless(Spray):
+    def _take(self, arc: Arc, mediator: str, links: Any) -> None:
+        self.free.append(arc)
+        links.connect(arc.peer, mediator)
+
+
+class RemovesOneByOne(Spray):
+    def _remove(self, arcs: Iterable[Arc]) -> None:
+        for arc in arcs:
+            self.free.remove(arc)
+
+
 class NeverSettles(Spray):
     def settle(self) -> None:
         pass
@@ -244,6 +295,13 @@ SPRAY_MUTANTS = [
     SprayMutant(TakesLateAnswers, rules.the_offer_to_a_lost_partner_is_taken_back),
     SprayMutant(ReplacesLentArcs, rules.a_lent_arc_that_goes_down_is_replaced_by_its_taker_only),
     SprayMutant(IntroducesToItself, rules.neighbours_that_cannot_be_reached_are_stood_in_for),
+    SprayMutant(LeaversAreReplaced, rules.who_leaves_takes_away_what_it_brought),
+    SprayMutant(LeaversAreCrashed, rules.who_leaves_takes_away_what_it_brought),
+    SprayMutant(LosesItsLast, rules.who_has_few_arcs_loses_none_by_a_leave),
+    SprayMutant(NothingWithdrawn, rules.who_was_introduced_to_a_newcomer_hears_that_it_left),
+    SprayMutant(HeirsAreMore, rules.an_heir_takes_the_place_of_a_second_arc),
+    SprayMutant(Boundless, rules.views_are_bounded),
+    SprayMutant(RemovesOneByOne, rules.removing_arcs_takes_a_look_at_each),
     SprayMutant(NeverSettles, rules.settled_processes_begin_nothing_and_finish_what_they_began),
     SprayMutant(SettlesAtOnce, rules.settled_processes_begin_nothing_and_finish_what_they_began),
 ]

@@ -142,9 +142,16 @@ def test_section_2_5_eight_control_messages_between_neighbours_of_a_neighbour() 
     assert sorted(added(star("C", "AB"), "A", "B", ("C",))) == sorted(2 * [ALPHA, BETA, PI, RHO])
 
 
-def test_seven_if_alpha_takes_the_new_connection() -> None:
-    """Not the paper's: α only asks, and need not come after what precedes it."""
-    assert len(added(star("C", "AB", alpha_direct=True), "A", "B", ("C",))) == 7
+@pytest.mark.parametrize(
+    ("links", "route", "messages"),
+    [("AC CB BA", "C", 5), ("AC CA CB BC", "C", 7), ("AC CA CD DC DB BD", "CD", 10)],
+)
+def test_five_seven_and_ten_if_alpha_takes_the_new_connection(links: str, route: str, messages: int) -> None:
+    """Not the paper's: α only asks, need not come after what precedes it, and is one message."""
+    stage = Stage((name, process(name, alpha_direct=True)) for name in sorted(set(links) - {" "}))
+    for one, other in map(tuple, links.split()):
+        stage.link(one, other)
+    assert len(added(stage, "A", "B", tuple(route))) == messages
 
 
 def test_both_directions_take_no_more_control_messages_than_one() -> None:

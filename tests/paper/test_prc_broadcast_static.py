@@ -154,7 +154,7 @@ def test_a_new_link_is_used_once_the_pong_has_come() -> None:
     assert pong == ("a", Pong(ping.opening, 0))
     a.receive("c", pong[1], 0, said)
     assert flushed(said) == [["after"]]
-    assert a.links() == [("b", Lid("a", "b", 0, 1)), ("c", ping.opening)]
+    assert list(a.out_view) == [Lid("a", "b", 0, 1), ping.opening]
     a.broadcast("at last", 0, said)
     assert [target for target, frame in said.sent if isinstance(frame, Copy)] == ["b", "c"]
 
@@ -186,7 +186,7 @@ def test_the_bypass_is_for_a_process_that_has_delivered_nothing() -> None:
             for _ in range(said):
                 alone.broadcast("x", 0, out)
             alone.open("b", None, 0, out)
-            used[kind, said] = [peer for peer, _ in alone.links()]
+            used[kind, said] = list(alone.out_view.values())
     assert used[Preventive, 0] == ["b"]
     # b does not have "x", and would get what follows it.
     assert used[Preventive, 1] == []

@@ -6,7 +6,16 @@ Processes are p (at hand), q (its partner) and single letters; a view "qxx" has 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from aforesaid.protocols.overlay.spray import PERIOD, Arc, Introduce, Reply, Request, Spray
+from aforesaid.protocols.overlay.spray import (
+    PERIOD,
+    VIEW_MAX,
+    Arc,
+    Introduce,
+    Reply,
+    Request,
+    Spray,
+    Withdraw,
+)
 from support.spray_stage import EVERY, Overlay, Sink, peers, spray
 
 Kind: TypeAlias = type[Spray]
@@ -258,6 +267,82 @@ def a_lent_arc_that_goes_down_is_replaced_by_its_taker_only(kind: Kind) -> None:
     assert not partner.wants("x")
 
 
+def who_leaves_takes_away_what_it_brought(kind: Kind) -> None:
+    """Two arcs to x of six: each is replaced (arcs of x - 1)/6 times on average."""
+    for arcs, draws, size in ((0, (), 4), (1, (), 4), (3, (2, 2), 4), (3, (1, 0, 2), 5), (7, (0, 0), 6)):
+        machine, sink = spray(kind, "xaxbcd"), Sink(*draws)
+        machine.left("x", arcs, 0, sink)
+        assert not machine.wants("x")
+        assert len(machine.view) == size
+        assert not sink.released
+    machine = spray(kind, "xa")
+    machine.left("x", 6, 0, Sink(1, 0, 0))
+    assert peers(machine.view) == ["a", "a", "a"], "2.5 times: twice, and with a chance of a half once more"
+    assert spray(kind, "xa").weight() == 2
+
+
+def who_has_few_arcs_loses_none_by_a_leave(kind: Kind) -> None:
+    for view, size in (("xxabc", 3), ("xxab", 3), ("xxa", 3), ("xa", 2), ("ab", 2), ("x", 0)):
+        machine = spray(kind, view)
+        machine.left("x", 1, 0, Sink())
+        assert len(machine.view) == size
+
+
+def who_was_introduced_to_a_newcomer_hears_that_it_left(kind: Kind) -> None:
+    """It may have no link to it yet, and then nobody else would tell."""
+    contact, sink = spray(kind, "ab"), Sink()
+    contact.welcomed("n", 0, sink)
+    sink.sent.clear()
+    contact.left("n", 1, 0, sink)
+    assert sink.sent == [("a", Withdraw("n", 1)), ("b", Withdraw("n", 1))]
+    neighbour = spray(kind, "pqrn", me="a")
+    neighbour.receive("p", Withdraw("n", 1), 0, sink)
+    assert peers(neighbour.view) == ["p", "q", "r"]
+    assert sink.released == [("n", None)], "the link that it has not come to yet"
+    contact.welcomed("m", 0, sink)
+    contact.expire(PERIOD, 0, Sink(unusable="m"))
+    assert contact.introduced == {}, "forgotten with the link"
+
+
+def an_heir_takes_the_place_of_a_second_arc(kind: Kind) -> None:
+    """Handing over makes links where they are few, and arcs only where each has a link of its own already."""
+    for view, expected in (("xlaa", "alnx"), ("xlla", "allnx"), ("xla", "alnx")):
+        machine, sink = spray(kind, view), Sink()
+        machine.inherit("n", "l", 0, sink)
+        assert peers(machine.view) == list(expected)
+        assert sink.connected == [("n", "l")]
+        assert not sink.released
+
+
+def views_are_bounded(kind: Kind) -> None:
+    machine, sink = spray(kind, "a" * (VIEW_MAX - 1)), Sink()
+    for _ in range(3):
+        machine.receive("a", Introduce("n"), 0, sink)
+    machine.left("a", 2**40, 0, Sink())
+    assert len(machine.view) == VIEW_MAX
+    assert sink.connected == [("n", "a")]
+
+
+def removing_arcs_takes_a_look_at_each(kind: Kind) -> None:
+    """How often names are compared, with a thousand arcs: about once for each, not for each pair."""
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    machine = spray(kind, [(Name(f"p{number}"), 0) for number in range(1000)])
+    machine._remove(machine.free[::-2])
+    assert len(machine.free) == 500
+    assert compared < 2_000
+
+
 def settled_processes_begin_nothing_and_finish_what_they_began(kind: Kind) -> None:
     machine, sink = spray(kind, "ab"), Sink()
     machine.settle()
@@ -315,6 +400,12 @@ RULES: tuple[Callable[[Kind], None], ...] = (
     arcs_that_go_down_are_all_replaced,
     the_last_arc_has_no_replacement,
     a_lent_arc_that_goes_down_is_replaced_by_its_taker_only,
+    who_leaves_takes_away_what_it_brought,
+    who_has_few_arcs_loses_none_by_a_leave,
+    who_was_introduced_to_a_newcomer_hears_that_it_left,
+    an_heir_takes_the_place_of_a_second_arc,
+    views_are_bounded,
+    removing_arcs_takes_a_look_at_each,
     settled_processes_begin_nothing_and_finish_what_they_began,
     exchanges_neither_make_nor_lose_arcs,
 )

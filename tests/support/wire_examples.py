@@ -12,7 +12,7 @@ from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
 from aforesaid.protocols.overlay import frames as overlay
 from aforesaid.protocols.overlay.living import Heir, Spare
-from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request
+from aforesaid.protocols.overlay.spray import Arc, Introduce, Reply, Request, Withdraw
 from aforesaid.wire import Codec, shapes_of
 from aforesaid.wire.codec import Shape
 
@@ -75,6 +75,8 @@ MESSAGES: dict[str, list[Any]] = {
         overlay.Sampled(Request((0, 1), _SAMPLE)),
         overlay.Sampled(Reply((3, 9), ())),
         overlay.Sampled(Heir("erin")),
+        overlay.Sampled(Withdraw("dave", 1)),
+        overlay.Goodbye(_LID, 7),
     ],
 }
 

@@ -74,7 +74,7 @@ class Control(NamedTuple):
     kind: ControlKind
     opening: Lid
     route: Route | None
-    """The mediators from opener to other; None: flooded."""
+    """The mediators from opener to other; None: none are known, or they do not lead there."""
     path: Route
     """Whom it has still to pass after the process it arrives at."""
 
@@ -126,7 +126,7 @@ class Keep(NamedTuple):
 
 @frame(link="link")
 class Fin(NamedTuple):
-    """The last frame of its sender on the link."""
+    """The last frame of its sender on the link; of a sender that only receives there, its goodbye."""
 
     link: Lid
 
@@ -157,6 +157,14 @@ class Sampled(NamedTuple, Generic[Sampling]):
     """A message of the peer sampling, between two neighbours."""
 
     message: Sampling
+
+
+@frame(link="link")
+class Goodbye(NamedTuple):
+    """Before Fin, of a sender that leaves the group: so many arcs of the sampled overlay go with it."""
+
+    link: Lid
+    arcs: Count
 
 
 OF_LINKS = (Copy, Flood[Control], Control, Buffer, Ack, Close, Agree, Keep, Fin, Reset, Join, Welcome)

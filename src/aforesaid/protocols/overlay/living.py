@@ -23,7 +23,7 @@ from aforesaid.core import (
     Timer,
     frame,
 )
-from aforesaid.protocols.overlay.frames import Lid, Sampled
+from aforesaid.protocols.overlay.frames import Goodbye, Lid, Sampled
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import (
     Asked,
@@ -88,7 +88,9 @@ class Living(Linking, HandingOver, Remembering):
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if not isinstance(message, Sampled):
+        if isinstance(message, Goodbye):
+            self._left(source, message, now, out)
+        elif not isinstance(message, Sampled):
             self.prc.receive(source, message, now, out)
         elif isinstance(message.message, Spare):
             self._mediated(source, message.message.peer, now, out)
@@ -157,13 +159,24 @@ class Living(Linking, HandingOver, Remembering):
         return any(pair in self.retained for pair in self.heirs)
 
     def leave(self, now: Nanoseconds, out: Effects) -> None:
+        """What the neighbours' samplers are to know comes on the links themselves, before these end."""
+        weight = self.sampler.weight()
+        if weight is not None:
+            for lid in {**self.prc.state.outgoing, **self.prc.state.incoming}:
+                out.send((lid.far_end(self.prc.me),), Goodbye(lid, weight))
         self.prc.leave(now, out)
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
         self.sampler.settle()
 
     def gauges(self) -> Mapping[str, int]:
-        return {**self.prc.gauges(), **self.sampler.gauges()}
+        return {
+            **self.prc.gauges(),
+            **self.sampler.gauges(),
+            "mediators": len(self.mediators),
+            "retained": len(self.retained),
+            "put_off": len(self.put_off),
+        }
 
     def _heed(self, now: Nanoseconds, out: Effects) -> None:
         """Tell the sampler what became of links, until nothing more becomes of them."""
@@ -181,7 +194,7 @@ class Living(Linking, HandingOver, Remembering):
             case Failed(peer):
                 self._down(peer, False, now, out)
             case Asked(lid):
-                self._asked(lid, out)
+                self._asked(lid, now, out)
             case Mediated(opening):
                 self._mediated(opening.opener, opening.other, now, out)
             case Joined(contact):
@@ -210,7 +223,7 @@ class Living(Linking, HandingOver, Remembering):
         if lacking:
             self.sampler.arc_down(peer, now, Wishes(self, now, out))
 
-    def _asked(self, lid: Lid, out: Effects) -> None:
+    def _asked(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         peer = lid.far_end(self.prc.me)
         only = sum(target == peer for target, _ in self.prc.links()) <= 1
         if only and self.sampler.wants(peer):
@@ -219,7 +232,7 @@ class Living(Linking, HandingOver, Remembering):
             self.put_off.add(peer)
             self.prc.keep(lid, out)
         else:
-            self.prc.agree(lid, out)
+            self.prc.agree(lid, now, out)
 
     def _open(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         mediator = self.mediators.get(peer)
@@ -257,6 +270,14 @@ class Living(Linking, HandingOver, Remembering):
             out.send((leaver,), Sampled(Spare(peer)))
         else:
             self.sampler.inherit(peer, leaver, now, Wishes(self, now, out))
+
+    def _left(self, leaver: Process, goodbye: Goodbye, now: Nanoseconds, out: Effects) -> None:
+        """A neighbour leaves. If it is linked by another name than it ends, it has come back since."""
+        wishes = Wishes(self, now, out)
+        if self.prc.state.known(goodbye.link) or not wishes.usable(leaver):
+            self.sampler.left(leaver, goodbye.arcs, now, wishes)
+            self.mediators.pop(leaver, None)
+            self.prc.give_up(leaver, out)
 
     def _mediated(self, partner: Process, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """The partner needs our link to the peer no more."""

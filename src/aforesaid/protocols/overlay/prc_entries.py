@@ -7,12 +7,12 @@ from msgspec import Meta
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import Milliseconds, nanoseconds
-from aforesaid.protocols.overlay.frames import OF_LINKS, Sampled
+from aforesaid.protocols.overlay.frames import OF_LINKS, Goodbye, Sampled
 from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.sampling import Sampler
-from aforesaid.protocols.overlay.spray import Introduce, Reply, Request, Spray
+from aforesaid.protocols.overlay.spray import Introduce, Reply, Request, Spray, Withdraw
 
 
 class PrcOptions(LinkOptions, frozen=True):
@@ -53,7 +53,10 @@ def _sampled(setup: Setup, options: PrcSprayOptions) -> Living:
     return Living(_prc(setup, options), Spray(setup.me, nanoseconds(options.period_ms), setup.incarnation))
 
 
-_SAMPLING = (Sampled[Spare], Sampled[Introduce], Sampled[Request], Sampled[Reply], Sampled[Heir])
+_SAMPLING = (
+    *(Sampled[Spare], Sampled[Introduce], Sampled[Request], Sampled[Reply], Sampled[Heir]),
+    *(Sampled[Withdraw], Goodbye),
+)
 
 ENTRIES = (
     Algorithm(

@@ -17,6 +17,10 @@ Corrections of the printed version:
 - only the pong of the newest number counts. A pong of an earlier ping vouches for what was delivered before
   that ping, and the buffer holds what was delivered after the newest: what lies between would be lost;
 - a full buffer or a timeout gives the link a new number, up to a number of tries, and then it is given up;
+- a link is *confirmed* when its receiver has acknowledged the first frame. One that is not stands in for no
+  other that is closed, and ends if the acknowledgement does not come;
+- whoever has done with a link ends it by Fin, which is not lost while the link stands, whichever way it was
+  used: no end is left with a half;
 - a process without neighbours may add a link without a ping only if it has delivered nothing;
 - the first frame of a link says for which incarnation of the receiver it is; frames of a link that the
   receiver does not know are refused, so that a process that came back never takes what was meant for its
@@ -41,23 +45,11 @@ from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid, Said
 from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
+from aforesaid.protocols.overlay.preventive_views import Opening, Views
 from aforesaid.structures import Received
 
 
-class Opening:
-    """A link that is not safe yet."""
-
-    __slots__ = ("buffer", "lid", "route", "tries")
-
-    def __init__(self, lid: Lid, route: Sequence[Process] | None, tries: int) -> None:
-        self.lid = lid
-        self.route = route
-        self.tries = tries
-        self.buffer: list[Said] = []
-        """What was delivered since the ping of this number."""
-
-
-class Preventive(Linking, Remembering):
+class Preventive(Views, Linking, Remembering):
     """One process of a dynamic overlay."""
 
     def __init__(
@@ -71,18 +63,11 @@ class Preventive(Linking, Remembering):
         tries: int = 4,
         buffer_max: int = 10_000,
     ) -> None:
-        self.me = me
+        super().__init__(me, founding_links(group, degree, both_ways=False))
         self.incarnation = incarnation
         self.patience = patience
         self.tries_max = tries
         self.buffer_max = buffer_max
-        founding = founding_links(group, degree, both_ways=False)
-        self.out_view: dict[Lid, Process] = {lid: lid.other for lid in founding if lid.opener == me}
-        """Q: the safe links, and where they lead."""
-        self.in_view: dict[Lid, None] = {lid: None for lid in founding if lid.other == me}
-        self.opening: dict[Process, Opening] = {}
-        self.closing: dict[Lid, int] = {}
-        """Links we asked to close, and how often."""
         self.outside = False
         """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
         self.joining: Lid | None = None
@@ -119,9 +104,13 @@ class Preventive(Linking, Remembering):
                 if self._knows(source, link, out):
                     self._pinged(opening, path, out)
             case Pong(opening, incarnation):
-                self._ponged(opening, incarnation, out)
+                self._ponged(opening, incarnation, now, out)
             case Flush():
                 self._flushed(source, message, now, out)
+            case frames.Ack(link):
+                if link in self.unconfirmed:
+                    del self.unconfirmed[link]
+                    out.disarm(link)
             case frames.Close(link):
                 if self._knows(source, link, out):
                     self._asked(source, link, out)
@@ -130,13 +119,10 @@ class Preventive(Linking, Remembering):
                     out.disarm(link)
             case frames.Agree(link):
                 self._end_out(link, out)
-            case frames.Fin(link):
-                self._end_in(link, out)
-            case frames.Reset(lid):
-                self._end_out(lid, out)
-                self._end_in(lid, out)
+            case frames.Fin(lid) | frames.Reset(lid):
+                self.link_down(lid, now, out)
             case frames.Join(lid):
-                self._welcome(source, lid, out)
+                self._welcome(source, lid, now, out)
             case Welcome(link, received):
                 self._enter(source, link, received, now, out)
 
@@ -168,10 +154,6 @@ class Preventive(Linking, Remembering):
         out.send((source,), frames.Agree(link) if link in self.out_view else frames.Reset(link))
         return False
 
-    def _links_to(self, peer: Process) -> list[Lid]:
-        """Safe links to the peer; more than one while an old one is being closed."""
-        return [lid for lid, target in self.out_view.items() if target == peer and lid not in self.closing]
-
     # ---------------------------------------------------------------------------------- opening a link
 
     def open(self, peer: Process, route: Sequence[Process] | None, now: Nanoseconds, out: Effects) -> None:
@@ -180,13 +162,11 @@ class Preventive(Linking, Remembering):
         if self.out_view:
             self._ping(peer, route, 1, now, out)
         elif not self.received.frozen():
-            self._bypass(peer, out)
+            self._bypass(peer, now, out)
 
-    def _bypass(self, peer: Process, out: Effects) -> None:
+    def _bypass(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Without neighbours there is no way for a ping, and without deliveries no need of one."""
-        lid = self._new_lid(peer)
-        self.out_view[lid] = peer
-        out.send((peer,), Flush(lid, None, ()))
+        self._flush(Opening(self._new_lid(peer), None, 1), None, now, out)
 
     def _ping(
         self, peer: Process, route: Sequence[Process] | None, tries: int, now: Nanoseconds, out: Effects
@@ -212,17 +192,28 @@ class Preventive(Linking, Remembering):
         for hop in self._links_to(path[0])[:1]:
             out.send((path[0],), Ping(hop, opening, path[1:]))
 
-    def _ponged(self, lid: Lid, incarnation: int, out: Effects) -> None:
+    def _ponged(self, lid: Lid, incarnation: int, now: Nanoseconds, out: Effects) -> None:
         opening = self.opening.get(lid.other)
         if opening is not None and opening.lid == lid:
             del self.opening[lid.other]
-            out.disarm(lid)
-            out.send((lid.other,), Flush(lid, incarnation, tuple(opening.buffer)))
-            self.out_view[lid] = lid.other
+            self._flush(opening, incarnation, now, out)
+
+    def _flush(self, opening: Opening, incarnation: int | None, now: Nanoseconds, out: Effects) -> None:
+        """The buffer goes first on the new link, and copies follow it: the link is safe."""
+        lid = opening.lid
+        out.send((lid.other,), Flush(lid, incarnation, tuple(opening.buffer)))
+        self._use(lid, opening, now, out)
+
+    def _use(self, lid: Lid, opening: Opening | None, now: Nanoseconds, out: Effects) -> None:
+        """What we say goes on the link from here on; for how long without a word from the other end?"""
+        self.out_view[lid] = lid.far_end(self.me)
+        self.unconfirmed[lid] = opening
+        out.arm(lid, now + self.patience)
 
     def _flushed(self, source: Process, flush: Flush, now: Nanoseconds, out: Effects) -> None:
         if self.inside and flush.incarnation in (None, self.incarnation):
             self.in_view[flush.link] = None
+            out.send((source,), frames.Ack(flush.link))
             for message_id, body in flush.messages:
                 self._take(message_id, body, now, out)
         else:
@@ -235,6 +226,14 @@ class Preventive(Linking, Remembering):
             self._give_up(peer, out)
             if opening.tries < self.tries_max:
                 self._ping(peer, opening.route, opening.tries + 1, now, out)
+
+    def _unanswered(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
+        """The other end has perhaps never heard of the link: end it, and open another."""
+        opening = self.unconfirmed[lid]
+        self._end(lid, now, out)
+        if opening is not None and opening.tries < self.tries_max and self.out_view:
+            self._give_up(lid.other, out)
+            self._ping(lid.other, opening.route, opening.tries + 1, now, out)
 
     def _give_up(self, peer: Process, out: Effects) -> None:
         if peer in self.opening:
@@ -250,7 +249,7 @@ class Preventive(Linking, Remembering):
         """Ask the other end, which may need the link; this end must not need it."""
         self._give_up(peer, out)
         for lid in self._links_to(peer):
-            if any(other != lid and other not in self.closing for other in self.out_view):
+            if lid not in self.unconfirmed and self._stands_in(lid, self.out_view):
                 self._ask(lid, 1, now, out)
 
     def _ask(self, lid: Lid, tries: int, now: Nanoseconds, out: Effects) -> None:
@@ -259,13 +258,15 @@ class Preventive(Linking, Remembering):
         out.send((lid.far_end(self.me),), frames.Close(lid))
 
     def _asked(self, source: Process, link: Lid, out: Effects) -> None:
-        if len(self.in_view) == 1:
-            out.send((source,), frames.Keep(link))
-        else:
+        if self._stands_in(link, self.in_view):
             del self.in_view[link]
             out.send((source,), frames.Agree(link))
+        else:
+            out.send((source,), frames.Keep(link))
 
     def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
+        if lid == self.joining:
+            self._stay_outside(out)
         self._end_out(lid, out)
         self._end_in(lid, out)
 
@@ -276,18 +277,21 @@ class Preventive(Linking, Remembering):
         self._give_up(peer, out)
         if self.joining is not None and self.joining.other == peer:
             self._stay_outside(out)
-        for lid in [lid for lid, target in self.out_view.items() if target == peer]:
-            out.send((peer,), frames.Fin(lid))
-            self._end_out(lid, out)
-        for lid in [lid for lid in self.in_view if lid.far_end(self.me) == peer]:
-            out.send((peer,), frames.Reset(lid))
-            self._end_in(lid, out)
+        for lid in {**self.out_view, **self.in_view}:
+            if lid.far_end(self.me) == peer:
+                self._end(lid, now, out)
+
+    def _end(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
+        """End a link alone, and tell the other end."""
+        out.send((lid.far_end(self.me),), frames.Fin(lid))
+        self.link_down(lid, now, out)
 
     def _end_out(self, lid: Lid, out: Effects) -> None:
         if lid in self.out_view:
             del self.out_view[lid]
-            if self.closing.pop(lid, 0):
-                out.disarm(lid)
+            self.closing.pop(lid, None)
+            self.unconfirmed.pop(lid, None)
+            out.disarm(lid)
             if not self.out_view:
                 self._isolate(out)
 
@@ -302,18 +306,17 @@ class Preventive(Linking, Remembering):
         self._part(out)
         for peer in list(self.opening):
             self._give_up(peer, out)
-        for lid in self.closing:
+        for lid in (*self.closing, *self.unconfirmed):
             out.disarm(lid)
         self.closing.clear()
+        self.unconfirmed.clear()
         self.out_view.clear()
         self.in_view.clear()
         out.isolated()
 
     def _part(self, out: Effects) -> None:
-        for lid, peer in self.out_view.items():
-            out.send((peer,), frames.Fin(lid))
-        for lid in self.in_view:
-            out.send((lid.far_end(self.me),), frames.Reset(lid))
+        for lid in {**self.out_view, **self.in_view}:
+            out.send((lid.far_end(self.me),), frames.Fin(lid))
 
     # ------------------------------------------------------------------------------ joining and leaving
 
@@ -323,24 +326,25 @@ class Preventive(Linking, Remembering):
         out.arm(self.joining, now + self.patience)
         out.send((contact,), frames.Join(self.joining))
 
-    def _welcome(self, newcomer: Process, lid: Lid, out: Effects) -> None:
+    def _welcome(self, newcomer: Process, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """In one step: from here on the newcomer gets, on this link, whatever it is owed."""
-        if not self.inside:
+        if not self.inside or lid in self.out_view:
             return
-        former = [each for each in (*self.out_view, *self.in_view) if each.far_end(self.me) == newcomer]
+        former = [each for each in {**self.out_view, **self.in_view} if each.precedes(lid)]
         out.admit(newcomer, lid.incarnation)
         out.send((newcomer,), Welcome(lid, self.received.frozen()))
-        self.out_view[lid] = newcomer
+        self._use(lid, None, now, out)
         self.in_view[lid] = None
         # Whom a newcomer was before has no more links.
         for each in former:
-            self._end_out(each, out)
-            self._end_in(each, out)
+            self.link_down(each, now, out)
 
     def _enter(self, contact: Process, lid: Lid, received: Any, now: Nanoseconds, out: Effects) -> None:
         if lid != self.joining:
+            out.send((contact,), frames.Reset(lid))
             return
         out.disarm(lid)
+        out.send((contact,), frames.Ack(lid))
         self.joining = None
         self.outside = False
         self.received = Received(received)
@@ -362,19 +366,19 @@ class Preventive(Linking, Remembering):
     # ---------------------------------------------------------------------------------------- the rest
 
     def expire(self, timer: Lid, now: Nanoseconds, out: Effects) -> None:
-        """A link did not come about, or was not closed, in time."""
+        """A link did not come about, or was not confirmed or closed, in time."""
         opening = self.opening.get(timer.other)
         if timer == self.joining:
             self._stay_outside(out)
+        elif timer in self.unconfirmed:
+            self._unanswered(timer, now, out)
         elif timer in self.closing:
-            tries = self.closing.pop(timer)
-            if tries < self.tries_max:
-                self._ask(timer, tries + 1, now, out)
+            if self.closing[timer] < self.tries_max:
+                self._ask(timer, self.closing[timer] + 1, now, out)
+            else:
+                self._end(timer, now, out)
         elif opening is not None and opening.lid == timer:
             self._again(opening, now, out)
-
-    def links(self) -> Sequence[tuple[Process, Lid]]:
-        return [(peer, lid) for lid, peer in self.out_view.items() if lid not in self.closing]
 
     def settle(self, now: Nanoseconds, out: Effects) -> None:
         """Nothing begins here unless the host asks for it."""
@@ -387,7 +391,9 @@ class Preventive(Linking, Remembering):
         return {
             "opening": len(self.opening),
             "buffered": sum(len(opening.buffer) for opening in self.opening.values()),
+            "unconfirmed": len(self.unconfirmed),
             "closing": len(self.closing),
+            "joining": int(self.joining is not None),
             "outside": len(self.unsaid),
         }
 

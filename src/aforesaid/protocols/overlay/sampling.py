@@ -64,6 +64,13 @@ class Sampler:
     def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: Links) -> None:
         """A neighbour will leave, and there are few links: have an arc to this other neighbour of it."""
 
+    def left(self, peer: Process, arcs: int, now: Nanoseconds, links: Links) -> None:
+        """The peer leaves in good order, and so many arcs with it. Its links end: release nothing."""
+
+    def weight(self) -> int | None:
+        """How many arcs go with this process when it leaves; None: its neighbours need not know."""
+        return None
+
     def wants(self, peer: Process) -> bool:
         """True while the view holds an arc to the peer."""
         return False

@@ -2,13 +2,18 @@
 
 Nédelec and others (2017); Nédelec, Molli and Mostéfaoui (2018b), section 3, builds its overlay with it.
 
-The view is a multiset of arcs, each a peer and an age. Joins add arcs, crashes take some away, and exchanges
-only move them: so views stay near ln N, and nobody needs to know N.
+The view is a multiset of arcs, each a peer and an age. Joins add arcs, leaves and crashes take some away, and
+exchanges only move them: so views stay near ln N, and nobody needs to know N.
 - Join: the newcomer takes its contact; the contact introduces it to the peer of each of its arcs.
 - Every period, arcs grow older, and half of them go to the oldest neighbour for half of its own. An arc given
   to the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
 - Peer down: its arcs go, and each is replaced, with probability 1 - 1/|view|, by a second arc to a random
   neighbour. Arc down: the same, with certainty.
+- Leave in good order (ours; the paper has crashes only): the leaver tells how many arcs go with it, and each
+  arc to it is replaced, on average, (that number - 1)/|view| times. If its view is like others', as many arcs
+  go as by a crash; if it has not exchanged yet and has but one arc, those go that its join has brought. So
+  visits, however short, do not make views grow; and no view gets shorter than `VIEW_MIN` by them. Its contact
+  tells those it was introduced to, for they may have no link to it yet.
 
 The paper's exchange is a remote call that does not fail. Here messages may be lost, delayed and reordered:
 - only arcs with a usable link are given, half of these, and only over a usable link;
@@ -20,9 +25,11 @@ The paper's exchange is a remote call that does not fail. Here messages may be l
   many lost on average: if the partner had taken the offer, and its answer is lost with the link;
 - a lent arc that goes down is not replaced here: who has taken it replaces it.
 
-Memory: the view, the request that is out, and one answer per neighbour.
+Memory: the view, the request that is out, and per neighbour one answer, and whom it was introduced to. No
+view is longer than `VIEW_MAX`, whatever others tell.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -31,6 +38,11 @@ from aforesaid.core.fields import AtMost
 from aforesaid.protocols.overlay.sampling import Links, Sampler
 
 PERIOD: Timer = "spray period"
+VIEW_MIN = 3
+"""Who has so few arcs loses none by a leave: the law that leaves follow is one of averages, and a group that
+many visit and few stay in would lose a little by each visit."""
+VIEW_MAX = 2**10
+"""Above all that a group brings; below it, half of a view fits into a sample."""
 
 
 class Arc(NamedTuple):
@@ -40,7 +52,7 @@ class Arc(NamedTuple):
     age: Count = 0
 
 
-Sample: TypeAlias = Annotated[tuple[Arc, ...], AtMost(2**10)]
+Sample: TypeAlias = Annotated[tuple[Arc, ...], AtMost(VIEW_MAX)]
 
 
 @frame()
@@ -67,6 +79,14 @@ class Reply(NamedTuple):
     sample: Sample
 
 
+@frame()
+class Withdraw(NamedTuple):
+    """The newcomer I introduced to you has left, and so many arcs with it."""
+
+    newcomer: Process
+    arcs: Count
+
+
 class Pending(NamedTuple):
     """The exchange that this process has begun."""
 
@@ -88,6 +108,8 @@ class Spray(Sampler):
         self.begun = 0
         self.answers: dict[Process, Reply] = {}
         """By neighbour, the last answer: its request may come again."""
+        self.introduced: dict[Process, list[Process]] = {}
+        """By neighbour that came through us, those we introduced it to."""
         self.settled = False
 
     @property
@@ -112,7 +134,8 @@ class Spray(Sampler):
             return
         missing = len(self.view) - len(able)
         stand_ins = [able[links.choose("introduce", len(able))] for _ in range(missing)]
-        for peer in able + stand_ins:
+        self.introduced[newcomer] = able + stand_ins
+        for peer in self.introduced[newcomer]:
             links.send(peer, Introduce(newcomer))
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, links: Links) -> None:
@@ -123,11 +146,15 @@ class Spray(Sampler):
                 self._answer(source, message, links)
             case Reply():
                 self._complete(message, links)
+            case Withdraw(newcomer, arcs):
+                self.left(newcomer, arcs, now, links)
+                links.release(newcomer)
 
     def expire(self, timer: Timer, now: Nanoseconds, links: Links) -> None:
         self.free = [Arc(peer, age + 1) for peer, age in self.free]
         self.lent = [Arc(peer, age + 1) for peer, age in self.lent]
         self.answers = {peer: reply for peer, reply in self.answers.items() if links.usable(peer)}
+        self.introduced = {peer: to for peer, to in self.introduced.items() if links.usable(peer)}
         if self.pending:
             links.send(self.pending.partner, self.pending.request)
         elif not self.settled:
@@ -145,7 +172,28 @@ class Spray(Sampler):
         for _ in range(self._lose(peer)):
             self._duplicate(links)
 
+    def left(self, peer: Process, arcs: int, now: Nanoseconds, links: Links) -> None:
+        size = len(self.view)
+        lost = self._lose(peer)
+        for _ in range(lost):
+            copies, rest = divmod(min(max(arcs - 1, 0), VIEW_MAX), size)
+            for _ in range(copies + (links.choose("stay", size) < rest)):
+                self._duplicate(links)
+        for _ in range(min(lost, VIEW_MIN - len(self.view))):
+            self._duplicate(links)
+        for neighbour in self.introduced.pop(peer, ()):
+            if neighbour != peer:
+                links.send(neighbour, Withdraw(peer, arcs))
+
+    def weight(self) -> int:
+        return len(self.view)
+
     def inherit(self, peer: Process, leaver: Process, now: Nanoseconds, links: Links) -> None:
+        """A second arc to some other peer is turned to this one; without any, the view grows."""
+        arcs = Counter(arc.peer for arc in self.view)
+        second = next((arc for arc in self.free if arcs[arc.peer] > 1 and arc.peer != leaver), None)
+        if second is not None:
+            self._remove((second,))
         self._take(Arc(peer), leaver, links)
 
     def wants(self, peer: Process) -> bool:
@@ -206,8 +254,9 @@ class Spray(Sampler):
             links.release(arc.peer, partner)
 
     def _take(self, arc: Arc, mediator: Process, links: Links) -> None:
-        self.free.append(arc)
-        links.connect(arc.peer, mediator)
+        if len(self.free) + len(self.lent) < VIEW_MAX:
+            self.free.append(arc)
+            links.connect(arc.peer, mediator)
 
     def _duplicate(self, links: Links) -> None:
         if view := self.view:
@@ -231,8 +280,14 @@ class Spray(Sampler):
 
     def _remove(self, arcs: Iterable[Arc]) -> None:
         """Arcs of the same peer and age are the same to everyone: one of them goes for each."""
-        for arc in arcs:
-            self.free.remove(arc)
+        gone = Counter(arcs)
+        kept = []
+        for arc in self.free:
+            if gone[arc]:
+                gone[arc] -= 1
+            else:
+                kept.append(arc)
+        self.free = kept
 
     def _turned(self, arcs: Iterable[Arc], receiver: Process) -> Sample:
         """As the receiver is to take them: arcs to itself become new arcs to us."""

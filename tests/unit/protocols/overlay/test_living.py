@@ -3,13 +3,15 @@
 from typing import Any
 
 from aforesaid.core import SECOND
-from aforesaid.protocols.overlay.frames import Agree, Close, Control, Fin, Keep, Sampled
+from aforesaid.protocols.overlay.frames import Agree, Close, Control, Fin, Goodbye, Keep, Sampled
 from aforesaid.protocols.overlay.living import FEW_LINKS, Heir, Living, Spare, Wishes
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.prc.links import CONFIRMED
 from aforesaid.protocols.overlay.sampling import Sampler
 from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.prc_stage import PATIENCE, Stage, process
+
+GROUP = tuple("ABCDEFG")
 
 
 class Pinned(Sampler):
@@ -205,6 +207,48 @@ def test_spray_takes_a_newcomer_and_its_contact_introduces_it() -> None:
     stage.drain()
     assert {stage.heard(name) for name in "ABCN"} == {"n1"}
     assert stage.held() == 0
+
+
+def test_a_visit_leaves_no_arc_behind_and_takes_none_away() -> None:
+    """N comes through A, which introduces it, and leaves before it has exchanged, or has all its links."""
+    for before in range(0, 100, 7):
+        stage = Stage(
+            (name, Living(PRC(name, GROUP, degree=3, patience=PATIENCE), Spray(name, 60 * SECOND)))
+            for name in GROUP
+        )
+        for name in GROUP:
+            stage.do(name, "begin")
+        views = {name: stage.machines[name].sampler.view for name in GROUP}
+        stage.add("N", Living(PRC("N", ("N",), patience=PATIENCE), Spray("N", 60 * SECOND)))
+        stage.do("N", "join", "A")
+        for _ in range(before):
+            if stage.flying:
+                stage.carry_frame(stage.flying[0])
+        stage.do("N", "leave")
+        stage.crash("N")
+        stage.drain()
+        for name in GROUP:
+            left = stage.machines[name].prc.state.with_peer("N")
+            assert all(lid.opener == "N" for lid in left), "nobody tries to have a link with who is gone"
+            stage.do(name, "peer_down", "N")
+        stage.drain()
+        assert {name: stage.machines[name].sampler.view for name in GROUP} == views, f"after {before} frames"
+        assert stage.held() == 0
+
+
+def test_a_goodbye_is_for_the_link_that_ends() -> None:
+    """What is told on an old link of a process that has come back since is no news of it."""
+    stage = Stage(
+        (name, Living(process(name, both_ways=True).prc, Spray(name, 60 * SECOND))) for name in "AB"
+    )
+    old, new = stage.link("A", "B", both_ways=True), stage.link("A", "B", both_ways=True)
+    a = stage.machines["A"]
+    a.sampler.free.append(Arc("B"))
+    stage.do("A", "link_down", old)
+    stage.hand("B", "A", Goodbye(old, 1))
+    assert a.sampler.wants("B")
+    stage.hand("B", "A", Goodbye(new, 1))
+    assert not a.sampler.wants("B")
 
 
 def test_spray_exchanges_move_links_and_nothing_is_left_behind() -> None:

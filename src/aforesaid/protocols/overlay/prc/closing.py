@@ -2,6 +2,9 @@
 
 An end refuses to lose its last link. Whoever sends on the link ends it with Fin, its last frame, so that
 nothing on its way is lost; where both ends send, each does.
+
+Close, Agree and Keep may be lost, and an answer may come when its question is no longer open. So both ends
+have a timer: who asked asks again; who agreed, and sees no end of the link, asks in its turn.
 """
 
 from aforesaid.core import Effects, Nanoseconds, Process
@@ -28,18 +31,20 @@ class Closing:
         else:
             self.links.refuse(source, lid, out)
 
-    def agree(self, lid: Lid, out: Effects) -> None:
+    def agree(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """The other end may close the link, unless this process needs it."""
         links = self.links
         peer = lid.far_end(links.me)
         if not links.complete(lid) or (lid not in links.closing and links.last(lid)):
             out.send((peer,), Keep(lid))
             return
-        links.closing.setdefault(lid, 0)
+        asked = links.closing.setdefault(lid, 0)
         if lid in links.outgoing:
             self._end(lid, out)
         else:
             out.send((peer,), Agree(lid))
+            if not asked:
+                out.arm(("close", lid), now + self.patience)
 
     def agreed(self, lid: Lid, out: Effects) -> None:
         """The other end, which only receives on the link, agrees."""
@@ -53,21 +58,20 @@ class Closing:
             out.disarm(("close", lid))
 
     def ended(self, lid: Lid, out: Effects) -> None:
-        """The last frame on the link came in. Where we send on it too, we end as well."""
+        """The other end's last frame on the link came in. Where both send on it, we end as well."""
         links = self.links
-        if links.incoming.pop(lid, None) is None:
-            return
-        if lid in links.outgoing:
+        heard = links.incoming.pop(lid, None) is not None
+        if heard and lid in links.outgoing:
             self._end(lid, out)
-        else:
+        elif heard or lid in links.outgoing:
             self._gone(lid, out)
 
     def expired(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
-        """No answer: ask again, and in the end close alone."""
-        tries = self.links.closing.get(lid, 0)
-        if tries and tries < self.tries_max:
+        """No answer, or no end of what we agreed to close: ask (again), and in the end close alone."""
+        tries = self.links.closing[lid]
+        if tries < self.tries_max:
             self._ask(lid, tries + 1, now, out)
-        elif tries:
+        else:
             self.links.part(lid, out)
             self._gone(lid, out)
 

@@ -2,7 +2,9 @@
 
 β, π and ρ travel over safe links, so that each arrives after everything its sender delivered before it. α
 only asks, and may come over the new connection. Three ways lead over safe links, tried in this order: a safe
-link to the target; the mediators that introduced the two processes; flooding, as a broadcast of its own.
+link to the target; the mediators that introduced the two processes; flooding, as a broadcast of its own. One
+way, mediators need not be able to lead back: one that cannot floods from where it is. Both ways, a mediator
+without the link has lost it meanwhile; what it cannot pass on is dropped, for a flood costs more than a try.
 
 Both ways in one handshake: the reverse link shares the frames. β is its α, π its β, ρ its π; and Bβ is its ρ,
 for once the receiver has worked through Bβ it has delivered all that the sender had delivered. The receiver
@@ -219,12 +221,14 @@ class Handshake:
             if hop is not None:
                 out.send((first,), control._replace(link=hop, path=path))
                 return
-        links.flood(control._replace(route=None), out)
+        links.flood(control._replace(route=None) if self.both_ways else control, out)
 
     def _mediate(self, control: Control, out: Effects) -> None:
-        """Pass a control message on; without a safe link to the next process it is lost, and tried again."""
+        """Pass a control message on; who has no safe link to the next process floods it, or drops it."""
         hop = self.links.safe_to(control.path[0])
         if hop is not None:
             out.send((control.path[0],), control._replace(link=hop, path=control.path[1:]))
+        elif not self.both_ways:
+            self.links.flood(control._replace(link=None, path=()), out)
         if control.kind == RHO:
             self.links.notices.append(Mediated(control.opening))

@@ -180,13 +180,15 @@ class Links:
         out.send((source,), Reset(lid))
 
     def part(self, lid: Lid, out: Effects) -> None:
-        """Tell the other end that we have done with a link: after frames of ours, in their order, by Fin.
+        """Tell the other end that we have done with a link. One in use ends by Fin, after frames of ours.
 
-        It may have nothing to send on the link by which it would find out, and so wait for copies for good.
+        The other end may never send on it what would be refused, and so be left with its half for good. While
+        the link is being opened both ends have timers, and Reset, which may be lost, only saves time.
         """
-        outgoing = self.outgoing.get(lid)
-        said = outgoing is not None and outgoing.state >= SAFE
-        out.send((lid.far_end(self.me),), Fin(lid) if said else Reset(lid))
+        outgoing, incoming = self.outgoing.get(lid), self.incoming.get(lid)
+        sends = outgoing is not None and outgoing.state >= SAFE
+        used = sends or (incoming is not None and incoming.state == OPEN)
+        out.send((lid.far_end(self.me),), Fin(lid) if used else Reset(lid))
 
     def safe_to(self, peer: Process) -> Lid | None:
         """A link on which what is sent to the peer arrives after all that precedes it."""

@@ -132,20 +132,25 @@ class PRC(Remembering):
 
         One that is safe but not confirmed yet stays: ask again when it is up.
         """
+        self.give_up(peer, out)
         for lid in self.state.with_peer(peer):
-            outgoing = self.state.outgoing.get(lid)
             if self.state.complete(lid):
                 self.closing.ask(lid, now, out)
-            elif outgoing is not None and outgoing.state <= BUFFERING and lid.opener == self.me:
+
+    def give_up(self, peer: Process, out: Effects) -> None:
+        """Abandon attempts of ours to have a link to the peer."""
+        for lid in self.state.with_peer(peer):
+            outgoing = self.state.outgoing.get(lid)
+            if outgoing is not None and outgoing.state <= BUFFERING and lid.opener == self.me:
                 self.handshake.abandon(lid, out)
 
     def close_link(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """Close one of several links to the same peer."""
         self.closing.ask(lid, now, out)
 
-    def agree(self, lid: Lid, out: Effects) -> None:
+    def agree(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         """The other end may close the link."""
-        self.closing.agree(lid, out)
+        self.closing.agree(lid, now, out)
 
     def keep(self, lid: Lid, out: Effects) -> None:
         """The other end may not close the link."""
@@ -161,6 +166,7 @@ class PRC(Remembering):
         elif lid == self.joining:
             self._give_up_joining(out)
         self._mind_isolation(out)
+        self._mind(now, out)
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
         """Enter the group through a member; the first call a newcomer gets."""
@@ -192,11 +198,17 @@ class PRC(Remembering):
         return notices
 
     def gauges(self) -> Mapping[str, int]:
-        incoming = self.state.incoming.values()
-        expected = sum(len(link.memory) for link in incoming if link.state == OPEN)
+        state, incoming = self.state, self.state.incoming.values()
         receiving = sum(link.noted for link in incoming if link.state != OPEN)
-        sending = sum(len(link.buffer) for link in self.state.outgoing.values())
-        return {"expected": expected, "buffered": receiving + sending, "unsaid": len(self.unsaid)}
+        sending = sum(len(link.buffer) for link in state.outgoing.values())
+        return {
+            "expected": sum(len(link.memory) for link in incoming if link.state == OPEN),
+            "buffered": receiving + sending,
+            "unsaid": len(self.unsaid),
+            "joining": int(self.joining is not None),
+            "opening": sum(not state.complete(lid) for lid in {**state.outgoing, **state.incoming}),
+            "closing": len(state.closing),
+        }
 
     def _receive_for_links(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         match message:

@@ -104,7 +104,7 @@ def test_who_leaves_ends_each_link_after_what_it_said() -> None:
     stage = star("A", "BC")
     stage.say("B", "b1")
     stage.do("B", "leave")
-    assert [type(frame) for frame in stage.between("B", "A")] == [Copy, Fin, Reset]
+    assert [type(frame) for frame in stage.between("B", "A")] == [Copy, Fin, Fin]
     stage.drain()
     assert stage.heard("A") == stage.heard("C") == "b1"
     assert stage.machines["A"].prc.state.with_peer("B") == []

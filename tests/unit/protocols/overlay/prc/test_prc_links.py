@@ -1,21 +1,28 @@
 """Opening, routing, closing and losing links in PRC-broadcast, step by step."""
 
+from collections import Counter
+from itertools import pairwise
+
 import pytest
 
+from aforesaid.core import declaration_of
 from aforesaid.protocols.overlay.frames import (
     ALPHA,
     BETA,
+    PI,
+    RHO,
     Agree,
     Buffer,
     Close,
     Fin,
     Flood,
     Keep,
+    Lid,
     Reset,
 )
 from aforesaid.protocols.overlay.prc.links import CONFIRMED, SAFE, Down, Failed, Up
 from support.prc_rules import exactly_once, handshake, opened
-from support.prc_stage import PATIENCE, process, star
+from support.prc_stage import PATIENCE, Stage, process, star
 
 
 def test_alpha_may_take_the_new_connection() -> None:
@@ -47,9 +54,12 @@ def test_without_a_route_control_is_flooded_and_not_told_to_the_application() ->
     assert stage.held() == 0
 
 
-def test_a_mediator_without_the_link_is_given_up_for_flooding_in_the_later_tries() -> None:
-    """A's link to D exists, D's to C does not: the route fails twice, then control is flooded."""
-    stage = star("A", "BCD", tries=4)
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one way, D is gone", "both ways, D is not linked"])
+def test_a_route_that_fails_is_given_up_for_flooding_in_the_later_tries(both_ways: bool) -> None:
+    """From A to D it leads, from D to C it does not: it fails twice, then control is flooded."""
+    stage = star("A", "BCD", tries=4, both_ways=both_ways)
+    if not both_ways:
+        stage.crash("D")
     stage.do("B", "open", "C", ("A", "D"))
     for _ in range(2):
         stage.drain()
@@ -58,6 +68,37 @@ def test_a_mediator_without_the_link_is_given_up_for_flooding_in_the_later_tries
     stage.drain()
     assert stage.outgoing("B", "C").state == CONFIRMED
     assert stage.now == 2 * PATIENCE
+
+
+def test_one_way_a_mediator_whose_link_is_missing_floods_from_where_it_is() -> None:
+    """A's link to D exists, D's to C does not; and there is but one try."""
+    stage = star("A", "BCD", tries=1)
+    stage.do("B", "open", "C", ("A", "D"))
+    stage.drain()
+    assert stage.outgoing("B", "C").state == CONFIRMED
+    assert stage.now == 0
+    assert stage.held() == 0
+
+
+def ring(*names: str, **settings: object) -> Stage:
+    """One way, each linked to the next."""
+    stage = Stage((name, process(name, **settings)) for name in names)
+    for one, other in pairwise((*names, names[0])):
+        stage.link(one, other)
+    return stage
+
+
+def test_one_way_a_route_need_not_lead_back() -> None:
+    """A to B to C: β and ρ cannot pass B, which has no link to A, and are flooded; α and π take the route."""
+    stage = ring(*"ABCDE", tries=1)
+    stage.link("C", "B")
+    stage.do("A", "open", "C", ("B",))
+    stage.drain()
+    assert stage.outgoing("A", "C").state == CONFIRMED
+    kinds = Counter(stage.control())
+    assert kinds[ALPHA] == kinds[PI] == 2, "the way there is known, and used"
+    assert kinds[BETA] == kinds[RHO] == 1 + 6, "one hop, then once on each link"
+    assert stage.held() == 0
 
 
 def test_after_its_last_try_an_opening_fails() -> None:
@@ -148,6 +189,57 @@ def test_a_link_that_the_other_end_needs_is_kept() -> None:
     assert {type(frame) for frame in stage.carry_all("C", "A")} == {Keep}
     assert stage.machines["A"].prc.state.closing == {}
     assert stage.sinks["A"].timers == {}
+
+
+def agreed_too_late() -> tuple[Stage, Lid]:
+    """B asks C twice; C, which had no other link at first, agrees the second time, after its Keep."""
+    stage = star("A", "BC")
+    lid = stage.link("B", "C")
+    from_a = next(lid for lid in stage.machines["C"].prc.state.incoming if lid.opener == "A")
+    stage.do("C", "link_down", from_a)
+    stage.do("B", "close", "C")
+    stage.carry("B", "C", Close)
+    stage.machines["C"].prc.state.establish(from_a, None, receives=True)
+    stage.expire("B", "close")
+    stage.carry("B", "C", Close)
+    assert [type(frame) for frame in stage.between("C", "B")] == [Keep, Agree]
+    stage.carry("C", "B", Keep)
+    return stage, lid
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["Agree comes", "Agree is lost"])
+def test_who_agreed_to_a_close_that_was_given_up_asks_in_its_turn(lost: bool) -> None:
+    stage, lid = agreed_too_late()
+    (stage.lose if lost else stage.carry)("C", "B", Agree)
+    assert stage.machines["C"].gauges()["closing"] == 1
+    stage.expire("C", "close")
+    stage.drain()
+    assert not any(machine.prc.state.known(lid) for machine in stage.machines.values())
+    assert stage.held() == 0
+    assert stage.sinks["C"].timers == {}
+
+
+def test_an_agreement_is_void_once_the_other_end_keeps_the_link() -> None:
+    """By the time C asks, the link is B's last: it stays, and C counts on it again."""
+    stage, lid = agreed_too_late()
+    stage.carry("C", "B", Agree)
+    stage.do("B", "close", "A")
+    stage.drain()
+    stage.expire("C", "close")
+    stage.drain()
+    assert all(stage.machines[name].prc.state.known(lid) for name in "BC")
+    assert stage.held() == 0
+
+
+@pytest.mark.parametrize("leaver", ["B", "C"])
+def test_no_half_of_a_link_is_left_whatever_may_be_lost_is_lost(leaver: str) -> None:
+    """One way, who only receives ends by Fin too: Reset may be lost, and no copy might follow."""
+    stage = opened(process)
+    stage.do(leaver, "peer_down", "C" if leaver == "B" else "B")
+    stage.flying = [frame for frame in stage.flying if not declaration_of(type(frame.message)).droppable]
+    stage.drain()
+    for one, other in ("BC", "CB"):
+        assert stage.machines[one].prc.state.with_peer(other) == []
 
 
 def test_a_link_that_is_being_closed_stands_in_for_no_other() -> None:
