@@ -36,7 +36,8 @@ What the argument needs besides, and where it is seen to:
 - no process of D may call a message stable meanwhile, if stability is promised: that others have delivered
   it by then would be judged too late;
 - no budget is shared by P and D, and nothing may be lost: else nobody is postponed. With any duplicate,
-  crash or timer left to spend, or a frame of a crashed process on its way, every process moves.
+  crash or timer left to spend, a frame of a crashed process on its way, or somebody yet to leave, of which
+  the detector would tell the others, every process moves.
 Ends, verdicts and reachable local states are the same; the first violation met need not be the shortest, so
 that is then searched for without postponing. One violation is beyond it: a protocol that delivers, unheard,
 a message by guessing id and payload before its origin has spoken may be seen only after the origin did.
@@ -74,7 +75,7 @@ class Postponer:
         """The processes whose moves suffice, in a world in which nothing is left to spend."""
         cells = self.cells
         everyone = range(len(world) - 1)
-        if any(cells.lossy[world[process]] for process in everyone):
+        if any(cells.lossy[world[process]] or cells.may_leave(world[process]) for process in everyone):
             return everyone
         able = [process for process in everyone if self._able(world[process])]
         speaking = [p for p in able if cells.graph.may_speak(cells.local_of[world[p]])]

@@ -78,9 +78,9 @@ class Prompter:
     def _is_prompt(self, cell: int, move: Move) -> bool:
         if move.do != RECEIVE or move.cost != FREE or move.step.deliveries:
             return False
-        graph, (local, _, down, _) = self.cells.graph, self.cells.rows[cell]
-        frame = graph.frames[move.what]
-        if down >> frame.source & 1 or frame.kind in self.bad_kinds or (local, move.what) in self.bad:
+        graph, row = self.cells.graph, self.cells.rows[cell]
+        kind, local = graph.frames[move.what].kind, row.local
+        if self.cells.is_lossy(row, move.what) or kind in self.bad_kinds or (local, move.what) in self.bad:
             return False
         others = {(other.do, other.what) for other in self.cells.moves(cell) if other.cost == FREE}
         others.discard((RECEIVE, move.what))
@@ -101,7 +101,7 @@ class Commuting:
     def holds(self, local: int, frame: int, do: str, what: int) -> bool:
         """Whether a frame commutes with another input in a local state."""
         first, *more = self.graph.step(local, RECEIVE, frame)
-        if more or first.failure:
+        if more or first.failure or (do == EXPIRE and not self._fires_freely(first.after, what)):
             return False
         before, after = self.graph.step(local, do, what), self.graph.step(first.after, do, what)
         return [step.choices for step in before] == [step.choices for step in after] and all(
@@ -137,12 +137,20 @@ class Commuting:
     def _followers(self, pair: Pair, do: str, what: int) -> list[Pair] | None:
         """The pairs that must be good too, since an input may come first; None if then the frame is bad."""
         local, frame = pair
-        if do == EXPIRE or (do == RECEIVE and self._cannot_overtake(what, frame)):
-            # No timer fires any more where a frame is prompt.
+        if do == RECEIVE and self._cannot_overtake(what, frame):
+            return []
+        if do == EXPIRE and not self._fires_freely(local, what):
+            # Where a frame is prompt no timer fires any more, but for those whose firing costs nothing.
             return []
         if not self.holds(local, frame, do, what):
             return None
         return [(step.after, frame) for step in self.graph.step(local, do, what)]
+
+    def _fires_freely(self, local: int, timer: int) -> bool:
+        armed = timer in self.graph.rows[local].armed
+        return armed and any(
+            self.graph.is_quiet(local, step) for step in self.graph.step(local, EXPIRE, timer)
+        )
 
     def _cannot_overtake(self, one: int, other: int) -> bool:
         frames = self.graph.frames

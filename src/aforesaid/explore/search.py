@@ -10,7 +10,7 @@ any tail), or is as little as the network may drop. Loss needs no step of its ow
 order: what is lost is what never arrives. An end is run again once for each distinct outcome (who delivered
 what, who is gone, who has links to whom), and the checker judges it; agreement and validity depend on nothing
 else. Where links open and close, both are required if the links end strongly connected, and empty memory too.
-Whoever is isolated is evicted: it says and hears nothing more, for in a scope nobody joins.
+Whoever is isolated is evicted: it says and hears nothing more, for in a scope nobody joins twice.
 
 A world remembers the world it was first reached from, and nothing more. The schedule is rebuilt by looking
 again which move leads from each to the next.
@@ -95,7 +95,7 @@ class Search:
                     self.cut += 1
                 for process, move, after in successors(world):
                     self.transitions += 1
-                    _, _, deliveries, stable_calls, _, failure = move.step
+                    _, _, deliveries, stable_calls, _, failure, _ = move.step
                     if deliveries or stable_calls or failure:
                         suspicion = broken(move.step, after)
                         if suspicion:

@@ -1,8 +1,9 @@
 """Worlds, and what leads from one to the next.
 
 A *world* is a tuple of cells, one per process, and last the budget: how many duplicates, drops, timer
-firings, crashes and lost connections may still be spent. All are numbers that stand for whole values.
-`Worlds` knows every move, says in words what a move is, and leaves out the moves that need not be looked at.
+firings, crashes, lost connections and false suspicions may still be spent. All are numbers that stand for
+whole values. `Worlds` knows every move, says in words what a move is, and leaves out the moves that need not
+be looked at.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from aforesaid.explore.cells import (
     Cells,
     Move,
 )
-from aforesaid.explore.local import CALL, EXPIRE, LINK_DOWN, RECEIVE, SPEAK, SUSPECT
+from aforesaid.explore.local import CALL, EXPIRE, LINK_DOWN, MISTRUST, RECEIVE, SPEAK, SUSPECT
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
 from aforesaid.explore.result import End, Outcome
@@ -42,7 +43,7 @@ class Worlds:
     def __post_init__(self) -> None:
         scope = self.cells.scope
         self.budgets = Budgets()
-        self._calm = self.budgets.number((0,) * 5)
+        self._calm = self.budgets.number((0,) * 6)
         self._droppable = 0 if self.cells.losses_are_moves else scope.drops_max
         if self._droppable:
             # Any frame may be lost, so none is certain to arrive: nobody can be made to wait for it.
@@ -57,6 +58,7 @@ class Worlds:
             scope.timer_firings_max,
             scope.crashes_max,
             scope.disconnections_max,
+            scope.suspicions_max,
         )
         return (*map(cells.start, range(scope.processes)), self.budgets.number(whole))
 
@@ -128,7 +130,7 @@ class Worlds:
             peer, what = cast.names[frame.source], shown(frame.message)
         elif move.do == EXPIRE:
             what = shown(graph.timers[move.what])
-        elif move.do == SUSPECT:
+        elif move.do in (SUSPECT, MISTRUST):
             peer = cast.names[move.what]
         elif move.do == LINK_DOWN:
             what = shown(graph.links[move.what].lid)
@@ -163,6 +165,11 @@ class Worlds:
         after[process] = move.cell
         for target, frames in move.step.sends:
             after[target] = self.cells.arrived(after[target], frames)
+        if move.step.leaves:
+            after[:-1] = [
+                cell if other == process else self.cells.noticed(cell, process, True)
+                for other, cell in enumerate(after[:-1])
+            ]
         after[-1] = left
         return tuple(after)
 
@@ -185,7 +192,7 @@ class Worlds:
 
 
 class Budgets:
-    """Numbered budgets: what is left of duplicates, drops, firings, crashes and lost connections."""
+    """Numbered budgets: what is left to spend, in the order of `cells`."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, ...]] = []
