@@ -70,24 +70,6 @@ def unmet(cells: Cells, obligations: Iterable[tuple[int, int]]) -> bool:
     )
 
 
-def has_cycle(graph: LocalGraph) -> bool:
-    """Whether local steps that have an effect can go on for ever."""
-    following = _following(graph)
-    if any(step.after == key[0] and step.sends for key, steps in graph.steps.items() for step in steps):
-        return True
-    leading: dict[int, int] = defaultdict(int)
-    for afters in following.values():
-        for after in afters:
-            leading[after] += 1
-    ready = [local for local in range(len(graph.rows)) if not leading[local]]
-    for local in ready:  # grows as it is read
-        for after in following.get(local, ()):
-            leading[after] -= 1
-            if not leading[after]:
-                ready.append(after)
-    return len(ready) < len(graph.rows)
-
-
 def _following(graph: LocalGraph) -> dict[int, set[int]]:
     following: dict[int, set[int]] = defaultdict(set)
     for (local, _, _), steps in graph.steps.items():

@@ -39,6 +39,7 @@ from aforesaid.explore.local import (
     LocalStep,
 )
 from aforesaid.explore.scope import LEAVE, Scope
+from aforesaid.explore.tables import HALF, Column, PairMemo
 
 FREE, DUPLICATE, DROP, FIRING, CRASH, DISCONNECTION, SUSPICION = range(-1, 6)
 """Which budget a move is paid from."""
@@ -70,6 +71,8 @@ class Reductions:
 ALL = Reductions()
 SHORTEST = Reductions(postponing=False, prompting=False)
 """Those that keep the length of the shortest schedule to each violation."""
+PLAIN = Reductions(dead_frames=False, postponing=False, prompting=False)
+"""Those that cost next to nothing."""
 NONE = Reductions(mappings=False, dead_frames=False, postponing=False, prompting=False)
 
 
@@ -108,9 +111,9 @@ class Cells:
     revivable: set[int]
     rows: list[Cell] = field(default_factory=list)
     local_of: list[int] = field(default_factory=list)
-    owed: list[int] = field(default_factory=list)
+    owed: Column = field(default_factory=Column)
     """How many frames that cannot be lost must yet be received here, or ALWAYS."""
-    owed_in_time: list[int] = field(default_factory=list)
+    owed_in_time: Column = field(default_factory=Column)
     """The same, if armed timers never fire."""
     timed: bool = False
     """Whether any process has armed a timer."""
@@ -123,6 +126,7 @@ class Cells:
     def __post_init__(self) -> None:
         self.moves = cache(lambda cell: tuple(self._moves(self.rows[cell])))
         """What a process can do in a cell, apart from crashing."""
+        self._dead = PairMemo(self._is_dead)
         self.arrived = cache(self._arrived)
         self.noticed = cache(self._noticed)
 
@@ -162,6 +166,9 @@ class Cells:
 
     def is_dead(self, local: int, frame: int) -> bool:
         """The frame is a no-op here and, until the audit shows otherwise, ever after."""
+        return bool(self._dead[local << HALF | frame])
+
+    def _is_dead(self, local: int, frame: int) -> bool:
         if frame in self.revivable or not self.graph.is_no_op(local, frame):
             return False
         self.taken_away.setdefault(local, set()).add(frame)
@@ -198,15 +205,15 @@ class Cells:
 
     def _numbered(self, row: Cell) -> int:
         """The number of a cell, after dead frames were taken away."""
-        frames, (local, inbox, *_) = self.graph.frames, row
+        local, inbox, down, disconnected, left = row
         if self.graph.rows[local].gone:
             kept: list[int] = []
         elif self.reductions.dead_frames:
             kept = [frame for frame in inbox if not self.is_dead(local, frame)]
         else:
             kept = list(inbox)
-        kept.sort(key=(lambda frame: frames[frame].channel) if self.scope.fifo else None)
-        row = row._replace(inbox=tuple(kept))
+        kept.sort(key=self.graph.channel_of.__getitem__ if self.scope.fifo else None)
+        row = Cell(local, tuple(kept), down, disconnected, left)
         number = self._number_of.setdefault(row, len(self.rows))
         if number == len(self.rows):
             self._add(row)
@@ -214,7 +221,9 @@ class Cells:
 
     def _add(self, row: Cell) -> None:
         local = self.graph.rows[row.local]
-        certain = [frame for frame in row.inbox if not self.is_lossy(row, frame)]
+        certain = list(row.inbox)
+        if row.down or row.disconnected:
+            certain = [frame for frame in row.inbox if not self.is_lossy(row, frame)]
         self.rows.append(row)
         self.local_of.append(row.local)
         self.lossy.append(len(certain) < len(row.inbox))
@@ -223,13 +232,22 @@ class Cells:
         elif self._must_act(row):
             owed = ALWAYS
         else:
-            owed = sum(not self.graph.is_no_op(row.local, frame) for frame in certain)
+            owed = self._alive(row.local, certain)
         armed = bool(local.armed) and not local.gone
         self.timed |= armed
-        self.owed.append(ALWAYS if armed else owed)
+        self.owed.numbers.append(ALWAYS if armed else owed)
         # A timer whose firing costs nothing will fire.
-        free = armed and any(self._firings(row, timer, FREE) for timer in local.armed)
-        self.owed_in_time.append(ALWAYS if free else owed)
+        samples = self.graph.cast.samples
+        free = armed and samples and any(self._firings(row, timer, FREE) for timer in local.armed)
+        self.owed_in_time.numbers.append(ALWAYS if free else owed)
+
+    def _alive(self, local: int, frames: list[int]) -> int:
+        """How many of the frames have an effect; where losses are moves, whether any has is enough."""
+        if not self.losses_are_moves:
+            return sum(not self.graph.is_no_op(local, frame) for frame in frames)
+        # Those that come first in their queues are tried anyway.
+        first = [frames[place] for place in self.receivable(frames)]
+        return any(not self.graph.is_no_op(local, frame) for frame in (*first, *frames))
 
     def _moves(self, row: Cell) -> Iterable[Move]:
         local = self.graph.rows[row.local]
@@ -248,7 +266,7 @@ class Cells:
             yield from self._steps(row, SUSPECT, peer, row.inbox, FREE)
         for link in sorted(row.disconnected - local.links_down):
             yield from self._steps(row, LINK_DOWN, link, row.inbox, FREE)
-        for timer in sorted(local.armed):
+        for timer in sorted(local.armed) if self.graph.cast.samples or self.scope.timer_firings_max else ():
             for cost in (FREE, FIRING):
                 for step in self._firings(row, timer, cost):
                     yield self._move(row, step, row.inbox, cost, EXPIRE, timer)

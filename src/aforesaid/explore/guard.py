@@ -14,6 +14,8 @@ origin need not have got what came before; so the pasts of the past are followed
 what was missing is delivered after all, after what followed it; or its origin has not crashed.
 """
 
+from collections.abc import Hashable
+
 from aforesaid.explore.cells import Cells
 from aforesaid.explore.local import Local, LocalStep
 from aforesaid.explore.performance import UNKNOWN
@@ -40,6 +42,12 @@ class Guard:
         self._unless_lost = "causal_unless_lost" in promises
         self._before: dict[tuple[int, tuple[tuple[int, ...], ...]], int] = {}
         """By message and all pasts, what happened before the message."""
+
+    def facet(self, local: int) -> Hashable:
+        """As much of a process's local state as the judgement of any step can look at."""
+        row = self._cells.graph.rows[local]
+        seen = row.delivered if self._stability else 0
+        return row.process, row.pasts, row.audiences, row.gone, row.admitted, seen
 
     def broken(self, step: LocalStep, after: tuple[int, ...]) -> str:
         """The property that a step seems to break, or FAILURE, or nothing; it leads to the world `after`."""

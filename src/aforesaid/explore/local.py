@@ -129,6 +129,8 @@ class LocalGraph:
     """True: it counts everywhere."""
     rows: list[Local] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
+    channel_of: list[int] = field(default_factory=list)
+    """By frame, what it is ordered with."""
     timers: list[Timer] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     steps: dict[tuple[int, str, int], tuple[LocalStep, ...]] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class LocalGraph:
     """By representation, how many of the state's inputs have been found to do the same to it."""
     _link_of: dict[Link, int] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
-    _number_of_pickled: dict[Local, int] = field(default_factory=dict)
+    _number_in_order: dict[Hashable, int] = field(default_factory=dict)
     _frame_of: dict[Hashable, int] = field(default_factory=dict)
     _timer_of: dict[Hashable, int] = field(default_factory=dict)
     _channel_of: dict[Hashable, int] = field(default_factory=dict)
@@ -312,17 +314,14 @@ class LocalGraph:
         return self._numbered_as(row, row)
 
     def _numbered(self, row: Local, machine: Speaker) -> int:
-        row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
-        # Equal bytes are equal states and cheap to compare; only bytes not seen before need a picture.
-        number = self._number_of_pickled.get(row)
+        # Only what has its mappings in an order not met before needs a picture in which that does not matter.
+        rest, in_order = row._replace(machine=b"-"), freeze(machine, in_order=True)
+        number = self._number_in_order.get((in_order, rest))
         if number is None:
-            number = self._numbered_as(
-                (freeze(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
-            )
-            self._number_of_pickled[row] = number
-            self.representations.setdefault(number, {}).setdefault(
-                freeze(machine, self.ordered, True), row.machine
-            )
+            picture = in_order if self.in_order else freeze(machine, self.ordered)
+            row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
+            number = self._number_in_order[in_order, rest] = self._numbered_as((picture, rest), row)
+            self.representations.setdefault(number, {})[in_order] = row.machine
         return number
 
     def _numbered_as(self, key: Hashable, row: Local) -> int:
@@ -342,6 +341,7 @@ class LocalGraph:
             rank, lid = self.cast.rank[target], link_of(message)
             link = NO_LINK if lid is None else self._link(source, rank, lid)
             self.frames.append(Frame(source, rank, message, channel_number, link))
+            self.channel_of.append(channel_number)
         return number
 
     def _link(self, one: int, other: int, lid: Any) -> int:
