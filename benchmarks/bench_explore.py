@@ -62,7 +62,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "open, close, open": {"messages": (1, 1, 0), "links": (OPENS, CLOSES, OPENS), "options": RING},
     "both ways, two say": {"messages": (1, 1, 0), "links": (CLOSES, OPENS), "options": BOTH},
     "open, close, drop, timer": {
-        "messages": (1, 1, 0),
+        "messages": (0, 1, 0),
         "links": (OPENS, CLOSES),
         "drops_max": 1,
         "timer_firings_max": 1,

@@ -44,10 +44,10 @@ SCOPES: dict[str, tuple[str, Scope]] = {
     "Spray, leave": ("prc_spray", scope(CIRCLE, (1, 0, 0), HANDS_OVER, LEAVES)),
     "Spray, suspicion": ("prc_spray", scope(CIRCLE, (1, 0, 0), suspicions_max=1)),
     "Spray, crash": ("prc_spray", scope(CIRCLE, (0, 0, 0), crashes_max=1, timer_firings_max=1)),
-    "Spray, join, exchange": ("prc_spray", scope(CIRCLE, (0, 0, 0), JOINS, timer_firings_max=1)),
     **scaled(
         {},
         {
+            "Spray, join, exchange": ("prc_spray", scope(CIRCLE, (0, 0, 0), JOINS, timer_firings_max=1)),
             "Spray, one says": ("prc_spray", scope(CIRCLE, (1, 0, 0), timer_firings_max=1)),
             "Spray, drop": ("prc_spray", scope(CIRCLE, (0, 0, 0), drops_max=1, timer_firings_max=2)),
         },

@@ -32,7 +32,10 @@ must be redundant too, in every cell that the receiver can reach alone (`_is_red
 
 What the argument needs besides, and where it is seen to:
 - dead frames stay dead, and frames to y are dead where y has sent g: proved at the end by `audit`;
-- no step of P can go on for ever without the others: the local steps have no cycle, `audit` again;
+- no step of P can go on for ever without the others: the moves that were looked at lead from no world back
+  to it (`Search.goes_round`). If a run has no step at P, the same run is possible after a move of P; that
+  cannot be said for ever, so the induction is on the length of the run, and then on how far the explored
+  moves lead. A mediator that passes a frame on is as before, but the world is not: local steps may go round;
 - no process of D may call a message stable meanwhile, if stability is promised: that others have delivered
   it by then would be judged too late;
 - no budget is shared by P and D, and nothing may be lost: else nobody is postponed. With any duplicate,

@@ -11,9 +11,10 @@ That two inputs commute in one local state can be seen by trying. That they do i
 assumed first and proved at the end over local states (`Commuting.bad`). A pair (l, f) is good if f commutes
 in l with each input i known at the state after f, and the pair (state after i, f) is good in turn; the
 states after i, in which f is late, may never have been visited, so the proof visits them. The inputs known
-are enough: a run in which f is late has the inputs of the run with f at its beginning; that one goes on
-from a world whose longest run is shorter, so by induction its local steps are known. (There is a longest
-run: no cycles, `audit`.)
+are enough: a run in which f is late has the inputs of the run with f at its beginning. That one is shorter by
+one step, f, once f is received; if f is not received in the run at all, it is as long, but begins at a world
+further on. Explored moves lead from no world back to it (`Search.goes_round`), so by induction on the length,
+and then on how far the explored moves lead, its local steps are known.
 
 Where stability is promised, nobody may call a message stable before others have delivered it. A prompt
 receipt moves calls forward and never back, which hides nothing; but then it must not move a delivery, so a
