@@ -6,7 +6,8 @@ session. The 96-bit nonce is four zero bytes and a counter of 64 bits.
 
 Why a nonce is never used twice with one key: within a session, counters towards one receiver only rise, also
 when it was forgotten meanwhile (`_floor`), and struct refuses to pack one above 64 bits; a restart draws a
-new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk.
+new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk. After
+fork() the child's sealers seal nothing.
 
 What is refused: whatever was sealed for another receiver, or for an earlier start of this one, since its
 session is part of header and key; whatever came before, by a window per sender; a name's older incarnations
@@ -22,6 +23,7 @@ Rotation of the cluster key: install the new one everywhere, then use it everywh
 import os
 from struct import Struct
 from typing import NamedTuple
+from weakref import WeakSet
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -33,7 +35,8 @@ from aforesaid.security.keys import ClusterKey
 from aforesaid.security.windows import Window
 from aforesaid.wire.packet import SEALED, Header, Opened, read_header
 
-NOBODY = bytes(8)
+SESSION_BYTES = 8
+NOBODY = bytes(SESSION_BYTES)
 """The receiver's session in a greeting."""
 
 _SEAL = Struct(">4s8s8s")
@@ -91,12 +94,13 @@ class Sealer:
         self, ring: KeyRing, me: Header, session: bytes | None = None, receivers_max: int = 4096
     ) -> None:
         self.ring = ring
-        self.session = os.urandom(8) if session is None else session
+        self.session = os.urandom(SESSION_BYTES) if session is None else session
         self.receivers_max = receivers_max
         self._header = me.encode(SEALED)
         self._towards: dict[bytes, _Towards] = {}
         self._floor = 0
         """No counter up to here is used again, towards anyone who is not in `_towards`."""
+        _SEALERS.add(self)
 
     @property
     def overhead(self) -> int:
@@ -132,6 +136,27 @@ class Sealer:
         counter = self._floor if before is None else before.counter
         towards = self._towards[receiver] = _Towards(key, prefix, counter)
         return towards
+
+
+class _Forked(dict[bytes, "_Towards"]):
+    """In place of what a sealer keeps of its receivers, in a process that was forked off its own."""
+
+    def get(self, *_: object) -> "_Towards":
+        raise Misuse(
+            "the process was forked, and would use nonces that its parent uses: make nodes afterwards"
+        )
+
+
+_SEALERS: "WeakSet[Sealer]" = WeakSet()
+
+
+def _forked() -> None:
+    for sealer in _SEALERS:
+        sealer._towards = _Forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Opener:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
 BURST = 64
@@ -27,6 +28,7 @@ class Datagrams:
 
     def __init__(self, sock: socket.socket, size_max: int, take: Take) -> None:
         self._sock = sock
+        self.family: socket.AddressFamily = sock.family
         self._size = size_max + 1
         self._take = take
         self._loop = asyncio.get_running_loop()
@@ -38,7 +40,7 @@ class Datagrams:
     async def open(address: Address, size_max: int, take: Take) -> "Datagrams":
         """Bind the address. A datagram longer than `size_max` arrives as `size_max + 1` bytes of it."""
         family, numeric = await address.resolve(socket.SOCK_DGRAM)
-        sock = socket.socket(family, socket.SOCK_DGRAM)
+        sock = ground().socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):

@@ -1,5 +1,6 @@
 """Sealed datagrams: let in once, by the right process, with a key of the ring; all else is refused."""
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -246,3 +247,25 @@ def test_no_nonce_is_used_twice_with_one_key() -> None:
                 case _:
                     used.append(sealer.seal(b"", chance.choice(receivers))[:-16])
     assert len(set(used)) == len(used) > 8_000
+
+
+def test_a_forked_process_seals_nothing() -> None:
+    """It would use the keys and the nonces of its parent."""
+    alice, bob = Node("alice"), Node("bob")
+    alice.say(b"before", bob)
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            alice.say(b"after", bob)
+            os.write(writes, b"sealed")
+        except Misuse as error:
+            os.write(writes, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(reads, 1000).decode()
+    os.close(reads)
+    os.close(writes)
+    assert told.startswith("the process was forked")
+    alice.say(b"after", bob)

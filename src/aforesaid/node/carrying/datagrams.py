@@ -5,12 +5,13 @@ incarnation that is heard counts: a later one has lost what the group relies on,
 group starts anew.
 """
 
+import asyncio
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
+from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
@@ -25,6 +26,9 @@ UNGREETED_FRAMES_MAX = 256
 GREETINGS_APART: Nanoseconds = SECOND // 10
 """A peer whose session is not known is greeted no more often than this."""
 
+SOUGHT_BEATS = 10
+"""Where a peer is that was not heard for so many heartbeats is looked up again."""
+
 BYES = 3
 """A goodbye is said so many times: any one may be lost, and none is acknowledged."""
 
@@ -32,10 +36,13 @@ BYES = 3
 class Peer:
     """A member of the group."""
 
-    __slots__ = ("greeted", "heard", "incarnation", "numeric", "session", "spoke", "waiting")
+    __slots__ = ("greeted", "heard", "incarnation", "numeric", "session", "sought", "spoke", "waiting")
 
-    def __init__(self, numeric: Any, session: bytes | None) -> None:
-        self.numeric = numeric
+    def __init__(self, session: bytes | None) -> None:
+        self.numeric: Any = None
+        """Where it is; None: not known."""
+        self.sought: Nanoseconds = 0
+        """When it was last looked for."""
         self.session = session
         self.incarnation: int | None = None
         self.heard: Nanoseconds | None = None
@@ -58,38 +65,59 @@ class DatagramCarrier:
         self._seals = seals
         self._inlet = inlet
         self._above = above
+        self._now = ground().monotonic_ns
         self._peers: dict[Process, Peer] = {}
         self._gone: set[Process] = set()
         self._body_max = self._size_max - seals.overhead
         self.refused = inlet.refused
         self.address = self._listen
         self._socket: Datagrams | None = None
+        self._searches: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
         self._socket = await Datagrams.open(self._listen, self._size_max, self._arrived)
         self._send = self._socket.send
         self.address = self._socket.address
-        for name, address in self._addresses.items():
-            _, numeric = await address.resolve(socket.SOCK_DGRAM)
-            self._peers[name] = Peer(numeric, None if self._seals.greets else b"")
-        for peer in self._peers.values():
-            self._greet(peer, time.monotonic_ns())
+        for name in self._addresses:
+            self._peers[name] = Peer(None if self._seals.greets else b"")
+        await asyncio.gather(*(self._find(name, peer) for name, peer in self._peers.items()))
+
+    async def _find(self, name: Process, peer: Peer) -> None:
+        """Where a peer is just now: names may be known later, and mean another place then."""
+        peer.sought = self._now()
+        family = socket.AF_UNSPEC if self._socket is None else self._socket.family
+        try:
+            _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
+        except Misuse as error:
+            tell("cannot find", level="warning", peer=name, error=str(error))
+            return
+        self._greet(peer, self._now())
+
+    def _seek_silent(self, now: Nanoseconds) -> None:
+        """Who is silent for long may have moved."""
+        for name, peer in self._peers.items():
+            since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
+            if now - since > SOUGHT_BEATS * self._heartbeat:
+                task = asyncio.ensure_future(self._find(name, peer))
+                self._searches.add(task)
+                task.add_done_callback(self._searches.discard)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
-        if to is None:
+        if to is None or to.numeric is None:
             return
         if to.session is None:
             to.waiting += frames[: UNGREETED_FRAMES_MAX - len(to.waiting)]
-            self._greet(to, time.monotonic_ns())
+            self._greet(to, self._now())
             return
         encode_frame = self._inlet.codec.encode
-        to.spoke = time.monotonic_ns()
+        to.spoke = self._now()
         seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
         for body in pack([encode_frame(frame) for frame in frames], self._body_max):
             send(seal(body, session), numeric)
 
     def beat(self, now: Nanoseconds) -> None:
+        self._seek_silent(now)
         for peer in self._peers.values():
             if peer.session is None:
                 self._greet(peer, now)
@@ -108,7 +136,7 @@ class DatagramCarrier:
 
     def connected(self) -> list[Process]:
         """Those heard within the last three heartbeats."""
-        since = time.monotonic_ns() - 3 * self._heartbeat
+        since = self._now() - 3 * self._heartbeat
         return [name for name, peer in self._peers.items() if peer.heard is not None and peer.heard > since]
 
     def forget(self, peer: Process) -> None:
@@ -130,27 +158,30 @@ class DatagramCarrier:
         self._seals.rekey(config)
 
     def bye(self) -> None:
-        now = time.monotonic_ns()
+        now = self._now()
         for peer in self._peers.values():
             for _ in range(BYES if peer.session is not None else 0):
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
+        for search in self._searches:
+            search.cancel()
+        await asyncio.gather(*self._searches, return_exceptions=True)
         if self._socket is not None:
             self._socket.close()
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
-        if peer.session is not None:
+        if peer.session is not None and peer.numeric is not None:
             peer.spoke = now
             self._send(self._seals.seal(body, peer.session), peer.numeric)
 
     def _greet(self, peer: Peer, now: Nanoseconds) -> None:
-        if now - peer.greeted >= GREETINGS_APART:
+        if peer.numeric is not None and now - peer.greeted >= GREETINGS_APART:
             peer.greeted = peer.spoke = now
             self._send(self._seals.greet(), peer.numeric)
 
     def _arrived(self, datagrams: list[bytes]) -> None:
-        now = time.monotonic_ns()
+        now = self._now()
         try:
             for data in datagrams:
                 try:

@@ -6,13 +6,14 @@ missing is a last record, or a tail of events that nobody has seen. A power fail
 forced to disk.
 """
 
-import os
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
+from aforesaid.node.operating.logs import tell
 from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
 
 
@@ -40,13 +41,18 @@ class SegmentWriter:
     """Appends events to files; rotates these by size."""
 
     def __init__(self, directory: Path, origin: Origin, bytes_max: int) -> None:
+        self._disk = ground().disk
         self._directory = directory
         self._origin = origin
         self._bytes_max = bytes_max
         self._events: list[Event] = []
         self._failure: Misuse | None = None
         """What stopped the writing, for good: nobody could read what came after a record that is torn."""
-        self._open()
+        try:
+            self._file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            raise self._failed(error) from error
+        self._begin()
 
     @property
     def pending(self) -> int:
@@ -67,28 +73,34 @@ class SegmentWriter:
             self._write(self._events)
             self._events.clear()
             if self._bytes >= self._bytes_max:
-                full = self._file
-                self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
-                self._open()
-                os.close(full)
+                self._rotate()
+
+    def _rotate(self) -> None:
+        """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
+        origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
+        try:
+            file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            tell("cannot rotate", level="warning", path=str(self._path_of(origin)), error=error.strerror)
+            self._bytes = 0
+            return
+        full, self._file, self._origin = self._file, file, origin
+        self._begin()
+        self._disk.close(full)
 
     def close(self) -> None:
         try:
             if self._failure is None:
                 self.write()
         finally:
-            os.close(self._file)
+            self._disk.close(self._file)
 
-    def _open(self) -> None:
-        origin = self._origin
-        self._path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        except OSError as error:
-            raise self._failed(error) from error
+    def _begin(self) -> None:
         self._bytes = 0
-        self._write(origin)
+        self._write(self._origin)
+
+    def _path_of(self, origin: Origin) -> Path:
+        return self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
 
     def _write(self, value: Origin | list[Event]) -> None:
         record = record_of(value)
@@ -96,10 +108,10 @@ class SegmentWriter:
         try:
             # A disk that is almost full takes a part, and says why with the rest.
             while record:
-                record = record[os.write(self._file, record) :]
+                record = record[self._disk.write(self._file, record) :]
         except OSError as error:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> Misuse:
-        self._failure = Misuse(f"cannot write {self._path}: {error.strerror}")
+        self._failure = Misuse(f"cannot write {self._path_of(self._origin)}: {error.strerror}")
         return self._failure
