@@ -155,6 +155,16 @@ def test_explore_opens_and_closes_links(aforesaid: Run) -> None:
     assert ["alpha", "routed"] in json.loads(out)["scope"]["options"]
 
 
+def test_explore_lets_members_come_and_go(aforesaid: Run) -> None:
+    circle = ("explore", "prc", "--option=degree=1", "--messages=0")
+    code, out, _ = aforesaid(*circle, "--link=join:p2:p0", "--link=leave:p1", "--suspicions=1", "--timers=1")
+    assert code == 0
+    assert "up to 1 false suspicions: kept" in out
+    assert "p2 joins through p0; p1 leaves" in out
+    code, _, err = aforesaid(*circle, "--link", "leave")
+    assert (code, "--link leave: write open:p0:p2" in err) == (2, True)
+
+
 def test_explore_shows_saves_and_replays_the_shortest_violation(aforesaid: Run) -> None:
     arguments = ("explore", "best_effort_claiming_agreement", "--messages", "1")
     code, _, err = aforesaid(*arguments)

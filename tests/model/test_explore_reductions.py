@@ -24,6 +24,9 @@ ONE_BY_ONE = (
     Reductions(dead_frames=False),
 )
 
+WITH_LINKS = scaled((ALL, Reductions(dead_frames=False)), ONE_BY_ONE)
+"""Where links open and close, where audits fail most often and cost most."""
+
 TINY = {
     "two": Scope(2, 1),
     "two and one": Scope(2, (2, 1)),
@@ -42,7 +45,8 @@ TINY = {
 }
 
 RING: Any = {"degree": 1, "both_ways": False}
-OPENS = LinkCall("p0", "open", "p2", ("p1",))
+CIRCLE: Any = {"degree": 1}
+OPENS, JOINS = LinkCall("p0", "open", "p2", ("p1",)), LinkCall("p2", "join", "p0")
 
 SEEDS = scaled(3, 6)
 """Chaotic protocols of each scope."""
@@ -80,6 +84,12 @@ SHIPPED = [
     ("prc", Scope(3, 0, fifo=True, links=(OPENS,), drops_max=1, timer_firings_max=1, options=RING)),
     ("prc", Scope(3, (0, 1, 0), fifo=True, links=(OPENS,), disconnections_max=1, options=RING)),
     ("prc", Scope(3, (1, 0, 0), fifo=True, links=(OPENS,), crashes_max=1, options=RING)),
+    ("prc", Scope(3, (1, 0, 0), links=(LinkCall("p0", "close", "p2"), OPENS), options=CIRCLE)),
+    ("prc", Scope(3, (1, 0, 1), links=(JOINS,), options=CIRCLE)),
+    ("prc", Scope(3, (1, 0, 0), links=(JOINS, LinkCall("p1", "leave")), options=CIRCLE)),
+    ("prc", Scope(3, (1, 0, 0), suspicions_max=1, options=CIRCLE)),
+    ("preventive", Scope(3, (1, 1, 0), links=(JOINS,), options=CIRCLE)),
+    ("prc_spray", Scope(3, 0, timer_firings_max=1, options=CIRCLE)),
     (broken.impatient, Scope(2, 2)),
     (broken.one_pass, Scope(2, (3, 0))),
     (broken.past_as_set, Scope(3, (2, 1, 0))),
@@ -105,7 +115,7 @@ def test_shipped_and_broken_protocols_have_the_same_outcomes(
     build: Any, scope: Scope, remember_order: bool
 ) -> None:
     full = outcomes(build, scope, NONE, remember_order)
-    for reductions in ONE_BY_ONE:
+    for reductions in WITH_LINKS if build in ("prc", "preventive", "prc_spray") else ONE_BY_ONE:
         assert outcomes(build, scope, reductions, remember_order) == full
 
 
@@ -128,7 +138,7 @@ def test_chaotic_protocols_have_the_same_outcomes(scope: str) -> None:
             compared += 1
             pruned += found.states < full.states
     assert compared >= 3 * SEEDS
-    # With a crash or links only dead frames can be pruned, and chaotic frames seldom die.
+    # With a crash, or calls that commute with nothing, little can be pruned, and chaotic frames seldom die.
     assert pruned >= (0 if TINY[scope].crashes_max or TINY[scope].rewires else SEEDS)
 
 
@@ -151,6 +161,18 @@ def test_chaotic_protocols_get_the_same_verdict_by_schedules_of_the_same_length(
         if full.violation is not None and not TINY[scope].fifo:
             assert steps(found) == steps(full), (seed, promises)
     assert verdicts == {"kept", "violated"}
+
+
+def test_links_are_reduced_if_it_is_asked_for_or_there_are_many_worlds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scope = Scope(3, (1, 0, 0), links=(LinkCall("p0", "close", "p2"), OPENS), options=CIRCLE)
+    plain, reduced = explore("prc", scope), explore("prc", scope, reductions=ALL)
+    assert (plain.verdict, plain.pruned.prompted) == (reduced.verdict, 0)
+    assert reduced.states < plain.states / 3
+    monkeypatch.setattr(explorer_module, "PLAIN_MAX", plain.states // 2)
+    assert explore("prc", scope).states == reduced.states
+    assert not explore("prc", scope, states_max=plain.states // 4).complete
 
 
 @pytest.mark.parametrize("mutant", [None, Silent])

@@ -136,13 +136,17 @@ def explore(
         list[str] | None,
         Option(
             "--link",
-            metavar="DO:PROCESS:PEER[:MEDIATOR...]",
+            metavar="DO:PROCESS[:PEER[:MEDIATOR...]]",
             help="Open or close a link, at any moment: open:p0:p2:p1 is p0 opening one to p2 by way of p1. "
+            "join:p3:p0 lets p3 join through p0; hand_over:p1 and leave:p1 let p1 leave. "
             "May be repeated; each process does its own in the order given.",
         ),
     ] = None,
     disconnections: Annotated[
         int, Option(min=0, help="How many connections under links may be lost, with a tail of their frames.")
+    ] = 0,
+    suspicions: Annotated[
+        int, Option(min=0, help="How often a process may be told that a peer is down which is up.")
     ] = 0,
     options: Annotated[
         list[str] | None,
@@ -173,6 +177,7 @@ def explore(
     [dim]aforesaid explore waiting --messages 1 --crashes 1[/dim]
     [dim]aforesaid explore newtop --processes 2 --timers 4[/dim]
     [dim]aforesaid explore prc --option degree=1 --option both_ways=false --link open:p0:p2:p1[/dim]
+    [dim]aforesaid explore prc_spray --option degree=1 --messages 0 --link join:p2:p0 --timers 1[/dim]
     """
     from aforesaid.cli.explore import explore_all, link_calls, replay_schedule, settings
     from aforesaid.explore import Scope
@@ -188,6 +193,7 @@ def explore(
         perfect_links=perfect_links,
         links=link_calls(links or ()),
         disconnections_max=disconnections,
+        suspicions_max=suspicions,
         options=settings(options or ()),
     )
     if replay:

@@ -20,9 +20,11 @@ def link_calls(texts: Iterable[str]) -> tuple[LinkCall, ...]:
     calls = []
     for text in texts:
         do, *names = text.split(":")
-        if len(names) < 2:
-            raise Misuse(f"--link {text}: write open:p0:p2 or open:p0:p2:p1, or close:p0:p2")
-        calls.append(LinkCall(names[0], do, names[1], tuple(names[2:]) or None))
+        if not names:
+            known = "open:p0:p2 or open:p0:p2:p1, close:p0:p2, join:p3:p0, hand_over:p1, leave:p1"
+            raise Misuse(f"--link {text}: write {known}")
+        process, peer, *route = (*names, "")[: max(2, len(names))]
+        calls.append(LinkCall(process, do, peer, tuple(route) or None))
     return tuple(calls)
 
 
@@ -85,6 +87,7 @@ def _print(found: Exploration, name: str, save: Path | None) -> None:
             (scope.drops_max, "losses"),
             (scope.timer_firings_max, "timers"),
             (scope.disconnections_max, "lost connections"),
+            (scope.suspicions_max, "false suspicions"),
         )
         if count
     )

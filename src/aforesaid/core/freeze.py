@@ -17,25 +17,48 @@ def freeze(value: Any, ordered: Set[str] = frozenset(), in_order: bool = False) 
 
     The order of mappings counts in the attributes named, as `Class.attribute`, or everywhere if `in_order`.
     """
-    if isinstance(value, _ATOMS):
-        return value
-    if isinstance(value, dict):
-        items = ((freeze(k, ordered, in_order), freeze(v, ordered, in_order)) for k, v in value.items())
-        return ("dict", *items) if in_order else ("dict", frozenset(items))
+    return _painted(value, ordered, in_order, {})
+
+
+def _painted(
+    value: Any, ordered: Set[str], in_order: bool, objects: dict[tuple[int, bool], Hashable]
+) -> Hashable:
+    kind = type(value)
+    if kind in _ATOMS or isinstance(value, _ATOMS):
+        atom: Hashable = value
+        return atom
     if isinstance(value, tuple):
-        return (type(value).__name__, *(freeze(item, ordered, in_order) for item in value))
+        return (kind.__name__, *[_painted(item, ordered, in_order, objects) for item in value])
+    if isinstance(value, dict):
+        items = [
+            (_painted(k, ordered, in_order, objects), _painted(v, ordered, in_order, objects))
+            for k, v in value.items()
+        ]
+        return ("dict", *items) if in_order else ("dict", frozenset(items))
     if isinstance(value, list | deque | range):
-        return ("list", *(freeze(item, ordered, in_order) for item in value))
+        return ("list", *[_painted(item, ordered, in_order, objects) for item in value])
     if isinstance(value, set | frozenset):
-        return ("set", frozenset(freeze(item, ordered, in_order) for item in value))
+        return ("set", frozenset([_painted(item, ordered, in_order, objects) for item in value]))
     if isinstance(value, bytearray):
         return bytes(value)
+    # Parts of a protocol share objects: each is painted once.
+    picture = objects.get((id(value), in_order))
+    if picture is None:
+        picture = objects[id(value), in_order] = _portrait(value, ordered, in_order, objects)
+    return picture
+
+
+def _portrait(
+    value: Any, ordered: Set[str], in_order: bool, objects: dict[tuple[int, bool], Hashable]
+) -> Hashable:
     kind = type(value).__name__
     if hasattr(value, "frozen"):
         # It paints itself, and equal contents give equal pictures.
         return kind, freeze(value.frozen())
-    parts = attributes(value)
-    return kind, *((name, freeze(v, ordered, in_order or f"{kind}.{name}" in ordered)) for name, v in parts)
+    return kind, *[
+        (name, _painted(part, ordered, in_order or f"{kind}.{name}" in ordered, objects))
+        for name, part in attributes(value)
+    ]
 
 
 def attributes(value: Any) -> list[tuple[str, Any]]:
@@ -44,9 +67,8 @@ def attributes(value: Any) -> list[tuple[str, Any]]:
     slots = _slots.get(kind)
     if slots is None:
         slots = _slots[kind] = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-    found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    found.update(getattr(value, "__dict__", {}))
-    return sorted(found.items())
+    found = {name: getattr(value, name) for name in slots if hasattr(value, name)} if slots else {}
+    return sorted((found | getattr(value, "__dict__", {})).items())
 
 
 _slots: dict[type, list[str]] = {}

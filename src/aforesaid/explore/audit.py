@@ -5,8 +5,7 @@ steps, and the search has met every local step there is (within the scope); so t
 whole graph of local steps before a result is believed:
 - a frame that was taken away as dead is a no-op in every local state that can follow (closed over steps);
 - states that are one but for the order of mappings behave alike, for every input (see `picture`);
-- whoever has sent g finds h dead, for every pair that postponing relied on;
-- no sequence of local steps with an effect leads back to where it began, if anyone was postponed.
+- whoever has sent g finds h dead, for every pair that postponing relied on.
 The explored graph is enough. Suppose some run of the full system is not mirrored by an explored one, and
 take the shortest: up to its last step it is mirrored, so its local states were explored, so the audit has
 covered them, so the last step is a no-op on a dead frame or is mirrored as well.
@@ -68,24 +67,6 @@ def unmet(cells: Cells, obligations: Iterable[tuple[int, int]]) -> bool:
         for sent in step.sent
         for dead in wanted.get(sent, ())
     )
-
-
-def has_cycle(graph: LocalGraph) -> bool:
-    """Whether local steps that have an effect can go on for ever."""
-    following = _following(graph)
-    if any(step.after == key[0] and step.sends for key, steps in graph.steps.items() for step in steps):
-        return True
-    leading: dict[int, int] = defaultdict(int)
-    for afters in following.values():
-        for after in afters:
-            leading[after] += 1
-    ready = [local for local in range(len(graph.rows)) if not leading[local]]
-    for local in ready:  # grows as it is read
-        for after in following.get(local, ()):
-            leading[after] -= 1
-            if not leading[after]:
-                ready.append(after)
-    return len(ready) < len(graph.rows)
 
 
 def _following(graph: LocalGraph) -> dict[int, set[int]]:

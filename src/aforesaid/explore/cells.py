@@ -30,6 +30,7 @@ from aforesaid.explore.local import (
     CALL,
     EXPIRE,
     LINK_DOWN,
+    MISTRUST,
     NO_LINK,
     RECEIVE,
     SPEAK,
@@ -37,9 +38,10 @@ from aforesaid.explore.local import (
     LocalGraph,
     LocalStep,
 )
-from aforesaid.explore.scope import Scope
+from aforesaid.explore.scope import LEAVE, Scope
+from aforesaid.explore.tables import HALF, Column, PairMemo
 
-FREE, DUPLICATE, DROP, FIRING, CRASH, DISCONNECTION = range(-1, 5)
+FREE, DUPLICATE, DROP, FIRING, CRASH, DISCONNECTION, SUSPICION = range(-1, 6)
 """Which budget a move is paid from."""
 
 ALWAYS = 1 << 20
@@ -69,6 +71,8 @@ class Reductions:
 ALL = Reductions()
 SHORTEST = Reductions(postponing=False, prompting=False)
 """Those that keep the length of the shortest schedule to each violation."""
+PLAIN = Reductions(dead_frames=False, postponing=False, prompting=False)
+"""Those that cost next to nothing."""
 NONE = Reductions(mappings=False, dead_frames=False, postponing=False, prompting=False)
 
 
@@ -82,6 +86,8 @@ class Cell(NamedTuple):
     """The set of processes that have crashed."""
     disconnected: frozenset[int] = frozenset()
     """The process's link instances whose connection is lost."""
+    left: int = 0
+    """The set of processes that have left the group."""
 
 
 class Move(NamedTuple):
@@ -105,9 +111,9 @@ class Cells:
     revivable: set[int]
     rows: list[Cell] = field(default_factory=list)
     local_of: list[int] = field(default_factory=list)
-    owed: list[int] = field(default_factory=list)
+    owed: Column = field(default_factory=Column)
     """How many frames that cannot be lost must yet be received here, or ALWAYS."""
-    owed_in_time: list[int] = field(default_factory=list)
+    owed_in_time: Column = field(default_factory=Column)
     """The same, if armed timers never fire."""
     timed: bool = False
     """Whether any process has armed a timer."""
@@ -120,6 +126,7 @@ class Cells:
     def __post_init__(self) -> None:
         self.moves = cache(lambda cell: tuple(self._moves(self.rows[cell])))
         """What a process can do in a cell, apart from crashing."""
+        self._dead = PairMemo(self._is_dead)
         self.arrived = cache(self._arrived)
         self.noticed = cache(self._noticed)
 
@@ -139,9 +146,11 @@ class Cells:
         down = row.down | 1 << self.graph.rows[row.local].process
         return self._numbered(row._replace(local=self.graph.crashed(row.local), down=down))
 
-    def _noticed(self, cell: int, peer: int) -> int:
-        """The cell of a process when a peer crashes."""
+    def _noticed(self, cell: int, peer: int, left: bool = False) -> int:
+        """The cell of a process when a peer crashes, or leaves; what it sent before it left arrives."""
         row = self.rows[cell]
+        if left:
+            return self._numbered(row._replace(left=row.left | 1 << peer))
         return self._numbered(row._replace(down=row.down | 1 << peer))
 
     def disconnected(self, cell: int, link: int) -> int:
@@ -157,6 +166,9 @@ class Cells:
 
     def is_dead(self, local: int, frame: int) -> bool:
         """The frame is a no-op here and, until the audit shows otherwise, ever after."""
+        return bool(self._dead[local << HALF | frame])
+
+    def _is_dead(self, local: int, frame: int) -> bool:
         if frame in self.revivable or not self.graph.is_no_op(local, frame):
             return False
         self.taken_away.setdefault(local, set()).add(frame)
@@ -183,19 +195,25 @@ class Cells:
         return [frame for frame in row.inbox if not self.graph.is_no_op(row.local, frame)]
 
     def is_up(self, cell: int) -> bool:
-        return not self.graph.rows[self.local_of[cell]].gone
+        local = self.local_of[cell]
+        return not self.graph.rows[local].gone and self.graph.has_begun(local)
+
+    def may_leave(self, cell: int) -> bool:
+        """Whether the process is yet to leave the group."""
+        row = self.graph.rows[self.local_of[cell]]
+        return not row.gone and any(call.do == LEAVE for call in self.graph.cast.calls[row.process])
 
     def _numbered(self, row: Cell) -> int:
         """The number of a cell, after dead frames were taken away."""
-        frames, (local, inbox, _, _) = self.graph.frames, row
+        local, inbox, down, disconnected, left = row
         if self.graph.rows[local].gone:
             kept: list[int] = []
         elif self.reductions.dead_frames:
             kept = [frame for frame in inbox if not self.is_dead(local, frame)]
         else:
             kept = list(inbox)
-        kept.sort(key=(lambda frame: frames[frame].channel) if self.scope.fifo else None)
-        row = row._replace(inbox=tuple(kept))
+        kept.sort(key=self.graph.channel_of.__getitem__ if self.scope.fifo else None)
+        row = Cell(local, tuple(kept), down, disconnected, left)
         number = self._number_of.setdefault(row, len(self.rows))
         if number == len(self.rows):
             self._add(row)
@@ -203,7 +221,9 @@ class Cells:
 
     def _add(self, row: Cell) -> None:
         local = self.graph.rows[row.local]
-        certain = [frame for frame in row.inbox if not self._is_lossy(row, frame)]
+        certain = list(row.inbox)
+        if row.down or row.disconnected:
+            certain = [frame for frame in row.inbox if not self.is_lossy(row, frame)]
         self.rows.append(row)
         self.local_of.append(row.local)
         self.lossy.append(len(certain) < len(row.inbox))
@@ -212,11 +232,22 @@ class Cells:
         elif self._must_act(row):
             owed = ALWAYS
         else:
-            owed = sum(not self.graph.is_no_op(row.local, frame) for frame in certain)
+            owed = self._alive(row.local, certain)
         armed = bool(local.armed) and not local.gone
         self.timed |= armed
-        self.owed.append(ALWAYS if armed else owed)
-        self.owed_in_time.append(owed)
+        self.owed.numbers.append(ALWAYS if armed else owed)
+        # A timer whose firing costs nothing will fire.
+        samples = self.graph.cast.samples
+        free = armed and samples and any(self._firings(row, timer, FREE) for timer in local.armed)
+        self.owed_in_time.numbers.append(ALWAYS if free else owed)
+
+    def _alive(self, local: int, frames: list[int]) -> int:
+        """How many of the frames have an effect; where losses are moves, whether any has is enough."""
+        if not self.losses_are_moves:
+            return sum(not self.graph.is_no_op(local, frame) for frame in frames)
+        # Those that come first in their queues are tried anyway.
+        first = [frames[place] for place in self.receivable(frames)]
+        return any(not self.graph.is_no_op(local, frame) for frame in (*first, *frames))
 
     def _moves(self, row: Cell) -> Iterable[Move]:
         local = self.graph.rows[row.local]
@@ -224,6 +255,8 @@ class Cells:
             return
         if self.graph.may_call(row.local):
             yield from self._steps(row, CALL, local.called, row.inbox, FREE)
+        if not self.graph.has_begun(row.local):
+            return
         if self.graph.may_speak(row.local):
             for place in range(len(self.graph.next_audiences(row.local))):
                 yield from self._steps(row, SPEAK, place, row.inbox, FREE)
@@ -233,8 +266,13 @@ class Cells:
             yield from self._steps(row, SUSPECT, peer, row.inbox, FREE)
         for link in sorted(row.disconnected - local.links_down):
             yield from self._steps(row, LINK_DOWN, link, row.inbox, FREE)
-        for timer in sorted(local.armed):
-            yield from self._steps(row, EXPIRE, timer, row.inbox, FIRING)
+        for timer in sorted(local.armed) if self.graph.cast.samples or self.scope.timer_firings_max else ():
+            for cost in (FREE, FIRING):
+                for step in self._firings(row, timer, cost):
+                    yield self._move(row, step, row.inbox, cost, EXPIRE, timer)
+        if self.scope.suspicions_max:
+            for peer in self._trusted(row):
+                yield from self._steps(row, MISTRUST, peer, row.inbox, SUSPICION)
 
     def _frame_moves(self, row: Cell, place: int) -> Iterable[Move]:
         frame = row.inbox[place]
@@ -255,7 +293,7 @@ class Cells:
         untold = self._suspects(row) or row.disconnected - local.links_down
         return bool(untold or self.graph.may_speak(row.local) or self.graph.may_call(row.local))
 
-    def _is_lossy(self, row: Cell, frame: int) -> bool:
+    def is_lossy(self, row: Cell, frame: int) -> bool:
         """Whether it comes from a crashed process, or on a lost connection: any tail of these may be lost."""
         sent = self.graph.frames[frame]
         return bool(row.down >> sent.source & 1) or sent.link in row.disconnected
@@ -265,11 +303,27 @@ class Cells:
         return not self.graph.cast.linked or declaration_of(type(self.graph.frames[frame].message)).droppable
 
     def _suspects(self, row: Cell) -> list[int]:
-        """The peers that crashed and of which the process was not told yet."""
-        due = row.down & ~self.graph.rows[row.local].suspected if self.scope.detector else 0
+        """The peers that crashed or left and of which the process was not told yet."""
+        due = (row.down | row.left) & ~self.graph.rows[row.local].suspected if self.scope.detector else 0
         return [peer for peer in range(self.scope.processes) if due >> peer & 1]
+
+    def _trusted(self, row: Cell) -> list[int]:
+        """The peers that may be held to be down though they are not."""
+        me = self.graph.rows[row.local].process
+        peers = (peer for peer in range(self.scope.processes) if peer != me)
+        return [peer for peer in peers if not (row.down | row.left) >> peer & 1]
+
+    def _firings(self, row: Cell, timer: int, cost: int) -> list[LocalStep]:
+        """What the firing of a timer does, where that costs nothing or where it is paid for."""
+        steps = self.graph.step(row.local, EXPIRE, timer)
+        return [step for step in steps if self.graph.is_quiet(row.local, step) == (cost == FREE)]
 
     def _steps(self, row: Cell, do: str, what: int, inbox: tuple[int, ...], cost: int) -> Iterable[Move]:
         for step in self.graph.step(row.local, do, what):
-            cell = self._numbered(row._replace(local=step.after, inbox=inbox))
-            yield Move(cell, step, cost, do, what, keep=cost == DUPLICATE)
+            yield self._move(row, step, inbox, cost, do, what)
+
+    def _move(
+        self, row: Cell, step: LocalStep, inbox: tuple[int, ...], cost: int, do: str, what: int
+    ) -> Move:
+        cell = self._numbered(row._replace(local=step.after, inbox=inbox))
+        return Move(cell, step, cost, do, what, keep=cost == DUPLICATE)

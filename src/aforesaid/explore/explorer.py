@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from aforesaid.explore.audit import has_cycle, misrepresented, revived, unmet
-from aforesaid.explore.cells import ALL, NONE, Cells, Reductions
+import numpy as np
+
+from aforesaid.explore.audit import misrepresented, revived, unmet
+from aforesaid.explore.cells import ALL, NONE, PLAIN, Cells, Reductions
 from aforesaid.explore.local import LocalGraph
 from aforesaid.explore.postpone import Postponer
-from aforesaid.explore.prompt import Pair, Prompter
+from aforesaid.explore.prompt import Commuting, Pair, Prompter
 from aforesaid.explore.result import Counterexample, Exploration, Progress, Pruned
 from aforesaid.explore.scope import Build, Scope, subject
 from aforesaid.explore.search import Search
@@ -24,6 +26,8 @@ from aforesaid.protocols.catalog import Algorithm
 
 RESTARTS_MAX = 20
 """After so many searches with wrong assumptions, the next makes none."""
+PLAIN_MAX = 400_000
+"""How many worlds with links are searched without reductions before they are tried."""
 BAD_SHARE_MAX = 0.5
 """If more of the frames of one kind were wrongly taken to be prompt, none of that kind is any more."""
 
@@ -34,7 +38,7 @@ def explore(
     promises: tuple[str, ...] | None = None,
     progress: Callable[[Progress], None] | None = None,
     states_max: int | None = None,
-    reductions: Reductions = ALL,
+    reductions: Reductions | None = None,
     remember_order: bool = False,
 ) -> Exploration:
     """Explore every schedule of an algorithm within a scope, until one breaks a promise.
@@ -42,8 +46,10 @@ def explore(
     `build` is a name from the catalog, an entry like those, or what builds protocol objects of a broadcast;
     `promises` defaults to the catalog's, or to causal broadcast; a scope that does not give an entry what it
     needs is refused, unless promises are given. With `states_max` the search gives up after so many states,
-    and its verdict is then unknown; so it is after a keyboard interrupt. `remember_order` tells outcomes
-    apart by the order of deliveries; it costs states and is for comparing reductions.
+    and its verdict is then unknown; so it is after a keyboard interrupt. `reductions` are all unless it is
+    said, but where links open and close only if there are more than PLAIN_MAX worlds: there they rest on many
+    assumptions that turn out wrong, and cost more than they spare. `remember_order` tells outcomes apart by
+    the order of deliveries; it costs states and is for comparing reductions.
     """
     return _Explorer(build, scope, promises, progress, states_max, reductions, remember_order).run()
 
@@ -58,20 +64,15 @@ class _Explorer:
         promises: tuple[str, ...] | None,
         progress: Callable[[Progress], None] | None,
         states_max: int | None,
-        reductions: Reductions,
+        reductions: Reductions | None,
         remember_order: bool,
     ) -> None:
         self._began = time.perf_counter()
         self._subject = subject(build, scope, promises)
         scope = self._scope = self._subject.scope
         self._progress, self._states_max = progress, states_max
-        self._reductions = reductions
-        if scope.rewires:
-            # A mediator passes a frame on and is as before: steps go in a circle, which both must exclude.
-            self._reductions = replace(reductions, postponing=False, prompting=False)
-        if scope.disconnections_max:
-            # A frame without effect still shows that there is a connection to lose.
-            self._reductions = replace(self._reductions, dead_frames=False)
+        self._plain = reductions is None and self._subject.linked
+        self._reductions = PLAIN if self._plain else reductions or ALL
         self._cast, self._remember_order = self._subject.cast(scope), remember_order
         self._begin(frozenset())
         self._restarts = 0
@@ -87,6 +88,9 @@ class _Explorer:
                     self._reductions = NONE
                     self._begin(frozenset())
                 search = self._search()
+            if self._plain and search.states > PLAIN_MAX and not search.exhausted:
+                self._plain, self._reductions = False, ALL
+                return self.run()
         except KeyboardInterrupt:
             search.exhausted, self._interrupted = False, True
         return self._result(search)
@@ -100,15 +104,21 @@ class _Explorer:
         return cut_off or (self._audited() and self._proved(search))
 
     def _search(self) -> Search:
-        promises = self._subject.promises
-        self._cells = Cells(self._graph, self._scope, self._reductions, self._revivable)
+        promises, reductions = self._subject.promises, self._reductions
+        if self._scope.disconnections_max:
+            # A frame without effect still shows that there is a connection to lose.
+            reductions = replace(reductions, dead_frames=False)
+        self._cells = Cells(self._graph, self._scope, reductions, self._revivable)
         self._postponer = self._prompter = None
         if self._reductions.postponing:
             self._postponer = Postponer(self._cells, promises)
         if self._reductions.prompting:
-            self._prompter = Prompter(self._cells, promises, self._bad, self._bad_kinds)
+            self._prompter = Prompter(self._cells, self._commuting, self._bad, self._bad_kinds)
         worlds = Worlds(self._cells, self._postponer, self._prompter)
-        return Search(self._subject, worlds, self._states_max, self._progress, self._audited, self._began)
+        states_max = self._states_max
+        if self._plain:
+            states_max = min(PLAIN_MAX, states_max or PLAIN_MAX)
+        return Search(self._subject, worlds, states_max, self._progress, self._audited, self._began)
 
     def _audited(self) -> bool:
         """Whether nothing is known to be wrong with what the search assumes; if not, learn from it."""
@@ -133,7 +143,7 @@ class _Explorer:
         if not (self._postponed or self._prompted):
             return True
         obligations = self._postponer.obligations if self._postponer else ()
-        if not search.violation and not unmet(self._cells, obligations) and not has_cycle(self._graph):
+        if not search.violation and not unmet(self._cells, obligations) and not search.goes_round():
             return True
         # A violation is one, but need not be the shortest.
         self._longer = search.violation and replace(search.violation, shortest=False)
@@ -144,6 +154,7 @@ class _Explorer:
         """A new graph; what was learnt was about numbers of states and frames of the old one."""
         in_order = not self._reductions.mappings
         self._graph = LocalGraph(self._cast, self._subject.build, self._remember_order, ordered, in_order)
+        self._commuting = Commuting(self._graph, bool(self._scope.fifo), self._subject.promises)
         self._revivable: set[int] = set()
         self._bad: set[Pair] = set()
         self._bad_kinds: set[str] = set()
@@ -165,10 +176,10 @@ class _Explorer:
             scope=self._scope,
             promises=self._subject.promises,
             complete=search.exhausted or violation is not None,
-            states=len(search.came_from),
+            states=search.states,
             transitions=search.transitions,
             depth=search.depth,
-            local_states=len({local_of[cell] for world in search.came_from for cell in world[:-1]}),
+            local_states=len({local_of[cell] for cell in np.unique(search.known[:, :-1]).tolist()}),
             ends=len(search.outcomes),
             cut=search.cut,
             seconds=time.perf_counter() - self._began,

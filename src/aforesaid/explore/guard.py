@@ -14,6 +14,8 @@ origin need not have got what came before; so the pasts of the past are followed
 what was missing is delivered after all, after what followed it; or its origin has not crashed.
 """
 
+from collections.abc import Hashable
+
 from aforesaid.explore.cells import Cells
 from aforesaid.explore.local import Local, LocalStep
 from aforesaid.explore.performance import UNKNOWN
@@ -30,6 +32,7 @@ class Guard:
         self._cells = cells
         self._origins, self._firsts, self._own_masks = cast.origins, cast.firsts, cast.own_masks
         self._addressed = cast.addressed
+        self._joined = len(cast.founders) < len(cast.names)
         self._creation = "no_creation" if "no_creation" in promises else ""
         self._duplicate = "no_duplicate" if "no_duplicate" in promises else ""
         self._stability = "stability" in promises
@@ -39,6 +42,12 @@ class Guard:
         self._unless_lost = "causal_unless_lost" in promises
         self._before: dict[tuple[int, tuple[tuple[int, ...], ...]], int] = {}
         """By message and all pasts, what happened before the message."""
+
+    def facet(self, local: int) -> Hashable:
+        """As much of a process's local state as the judgement of any step can look at."""
+        row = self._cells.graph.rows[local]
+        seen = row.delivered if self._stability else 0
+        return row.process, row.pasts, row.audiences, row.gone, row.admitted, seen
 
     def broken(self, step: LocalStep, after: tuple[int, ...]) -> str:
         """The property that a step seems to break, or FAILURE, or nothing; it leads to the world `after`."""
@@ -65,7 +74,7 @@ class Guard:
             if not owed >> message & 1:
                 return "audience"
             past = self._all_before(message, everyone) & owed
-        missing = past & ~before
+        missing = past & ~before & ~self._base(self._cells.graph.rows[local].process, after)
         if missing & self._own[message]:
             return "fifo"
         if missing & self._all:
@@ -101,6 +110,14 @@ class Guard:
         pasts = self._cells.graph.rows[self._cells.local_of[after[origin]]].pasts
         number = message - self._firsts[origin]
         return pasts[number] if number < len(pasts) else None
+
+    def _base(self, process: int, after: tuple[int, ...]) -> int:
+        """What a newcomer is not owed: what its contact had, or was not owed, when it let it in."""
+        for row in self._everyone(after) if self._joined else ():
+            base = dict(row.admitted).get(process)
+            if base is not None:
+                return base | self._base(row.process, after)
+        return 0
 
     def _all_before(self, message: int, everyone: list[Local]) -> int:
         """All that happened before a message that was sent."""

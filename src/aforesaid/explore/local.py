@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from aforesaid.core import Message, Misuse, Process, Speaker, Timer, freeze, link_of
 from aforesaid.explore.performance import (
     UNKNOWN,
+    Admitted,
     Deed,
     Input,
     at_rest,
@@ -29,13 +30,12 @@ from aforesaid.explore.performance import (
     links_of,
     perform,
 )
-from aforesaid.explore.scope import Build, Cast
-from aforesaid.protocols.catalog import Setup
+from aforesaid.explore.scope import LEAVE, Build, Cast
 
-SPEAK, RECEIVE, EXPIRE, SUSPECT = "speak", "receive", "expire", "suspect"
+SPEAK, RECEIVE, EXPIRE, SUSPECT, MISTRUST = "speak", "receive", "expire", "suspect", "mistrust"
 CALL, LINK_DOWN = "call", "link_down"
-"""What happens to a process; with it goes a number: which audience, a frame, a timer, a peer; what the host
-wants of its links, a link instance."""
+"""What happens to a process; with it goes a number: which audience, a frame, a timer, a peer that is down or
+wrongly held to be; what the host wants of its links, a link instance."""
 
 NO_LINK = -1
 
@@ -86,6 +86,8 @@ class Local(NamedTuple):
     """How many of the openings and closings of its links have been asked for."""
     links_down: frozenset[int] = frozenset()
     """The link instances whose connection it was told is lost."""
+    admitted: tuple[tuple[int, int], ...] = ()
+    """Whom it let in, and the set of messages that it had delivered or sent by then: they are not owed."""
 
     @property
     def gone(self) -> bool:
@@ -104,6 +106,8 @@ class LocalStep(NamedTuple):
     """Each message called stable, and whether it was not called so before and delivered here before."""
     choices: tuple[int, ...] = ()
     failure: str = ""
+    leaves: bool = False
+    """Whether the process has left the group."""
 
     @property
     def sent(self) -> list[int]:
@@ -125,6 +129,8 @@ class LocalGraph:
     """True: it counts everywhere."""
     rows: list[Local] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
+    channel_of: list[int] = field(default_factory=list)
+    """By frame, what it is ordered with."""
     timers: list[Timer] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     steps: dict[tuple[int, str, int], tuple[LocalStep, ...]] = field(default_factory=dict)
@@ -136,7 +142,7 @@ class LocalGraph:
     """By representation, how many of the state's inputs have been found to do the same to it."""
     _link_of: dict[Link, int] = field(default_factory=dict)
     _number_of: dict[Hashable, int] = field(default_factory=dict)
-    _number_of_pickled: dict[Local, int] = field(default_factory=dict)
+    _number_in_order: dict[Hashable, int] = field(default_factory=dict)
     _frame_of: dict[Hashable, int] = field(default_factory=dict)
     _timer_of: dict[Hashable, int] = field(default_factory=dict)
     _channel_of: dict[Hashable, int] = field(default_factory=dict)
@@ -148,17 +154,27 @@ class LocalGraph:
 
     def start(self, process: int) -> int:
         """The local state in which a process begins."""
-        names = self.cast.names
-        machine = self.build(Setup(names[process], names, 0, self.cast.options))
-        return self._numbered(Local(process, b"-", 0, (), (), 0, frozenset(), 0, ()), machine)
+        name, armed = self.cast.names[process], frozenset[int]()
+        machine = self.build(self.cast.setup(name))
+        if self.cast.linked and name in self.cast.founders:
+            deed = perform(self.cast, name, machine, Input("begin"))
+            if deed.sends or deed.told or deed.next_answers() or deed.failure:
+                raise Misuse(f"{name} may arm timers when it begins, and no more {deed.failure}")
+            armed = frozenset(self._timer(timer) for arms, timer in deed.timers if arms)
+        return self._numbered(Local(process, b"-", 0, (), (), 0, armed, 0, ()), machine)
 
     def crashed(self, local: int) -> int:
         """The local state after a crash: what was sent and delivered remains to be judged."""
         return self._gone(self.rows[local])
 
+    def has_begun(self, local: int) -> bool:
+        """Whether the process is there; a newcomer is once it has asked to join."""
+        row = self.rows[local]
+        return self.cast.has_begun(row.process, row.called)
+
     def may_speak(self, local: int) -> bool:
         row = self.rows[local]
-        return not row.gone and len(row.pasts) < self.cast.counts[row.process]
+        return not row.gone and self.has_begun(local) and len(row.pasts) < self.cast.counts[row.process]
 
     def may_call(self, local: int) -> bool:
         """Whether the host wants something of its links."""
@@ -207,9 +223,18 @@ class LocalGraph:
     def _is_no_op(self, local: int, frame: int) -> bool:
         """Receiving the frame in this state changes nothing and asks for nothing."""
         steps = self.step(local, RECEIVE, frame)
-        after, sends, deliveries, stable_calls, _, failure = steps[0]
+        after, sends, deliveries, stable_calls, _, failure, _ = steps[0]
         effects = sends or deliveries or stable_calls or failure
         return after == local and len(steps) == 1 and not effects
+
+    def is_quiet(self, local: int, step: LocalStep) -> bool:
+        """The firing of a timer of peer sampling asks for nothing and arms nothing.
+
+        So the period of a process that begins nothing new runs out. It cannot go on for ever.
+        """
+        after, effects = self.rows[step.after], step.sends or step.deliveries or step.stable_calls
+        asks = effects or step.failure or after.gone
+        return self.cast.samples and not asks and after.armed < self.rows[local].armed
 
     def _input(self, local: int, do: str, what: int) -> Input:
         row = self.rows[local]
@@ -236,9 +261,9 @@ class LocalGraph:
         armed = set(row.armed)
         if do == SPEAK:
             message = self._next_message(row)
-            own = self.cast.own_masks[row.process] & ((1 << message) - 1)
             audience = self.cast.audiences[message][what]
-            row = row._replace(pasts=(*row.pasts, row.delivered | own), audiences=(*row.audiences, audience))
+            past = row.delivered | self._own(row)
+            row = row._replace(pasts=(*row.pasts, past), audiences=(*row.audiences, audience))
         elif do == EXPIRE:
             armed.discard(what)
         elif do == SUSPECT:
@@ -252,6 +277,10 @@ class LocalGraph:
         delivered, stable, log, failure = row.delivered, row.stable, list(row.log), deed.failure
         deliveries, stable_calls = [], []
         for told in deed.told:
+            if isinstance(told, Admitted):
+                owed_not = delivered | self._own(row)
+                row = row._replace(admitted=(*row.admitted, (self.cast.rank[told.newcomer], owed_not)))
+                continue
             message, misnamed = identified(self.cast, self.cast.names[row.process], told)
             failure = failure or misnamed
             bit = 1 << message if message != UNKNOWN else 0
@@ -266,8 +295,13 @@ class LocalGraph:
         if self.remember_order:
             row = row._replace(log=tuple(log))
         sends = () if failure else self._sends(row.process, deed)
-        after = self._gone(row) if deed.evicted else self._numbered(row, machine)
-        return LocalStep(after, sends, tuple(deliveries), tuple(stable_calls), deed.choices, failure)
+        leaves = do == CALL and self.cast.calls[row.process][what].do == LEAVE
+        after = self._gone(row) if deed.evicted or leaves else self._numbered(row, machine)
+        return LocalStep(after, sends, tuple(deliveries), tuple(stable_calls), deed.choices, failure, leaves)
+
+    def _own(self, row: Local) -> int:
+        """What the process has said so far."""
+        return self.cast.own_masks[row.process] & ((1 << self._next_message(row)) - 1)
 
     def _sends(self, process: int, deed: Deed) -> tuple[tuple[int, tuple[int, ...]], ...]:
         by_target: dict[int, list[int]] = {}
@@ -280,17 +314,14 @@ class LocalGraph:
         return self._numbered_as(row, row)
 
     def _numbered(self, row: Local, machine: Speaker) -> int:
-        row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
-        # Equal bytes are equal states and cheap to compare; only bytes not seen before need a picture.
-        number = self._number_of_pickled.get(row)
+        # Only what has its mappings in an order not met before needs a picture in which that does not matter.
+        rest, in_order = row._replace(machine=b"-"), freeze(machine, in_order=True)
+        number = self._number_in_order.get((in_order, rest))
         if number is None:
-            number = self._numbered_as(
-                (freeze(machine, self.ordered, self.in_order), row._replace(machine=b"-")), row
-            )
-            self._number_of_pickled[row] = number
-            self.representations.setdefault(number, {}).setdefault(
-                freeze(machine, self.ordered, True), row.machine
-            )
+            picture = in_order if self.in_order else freeze(machine, self.ordered)
+            row = row._replace(machine=pickle.dumps(machine, pickle.HIGHEST_PROTOCOL))
+            number = self._number_in_order[in_order, rest] = self._numbered_as((picture, rest), row)
+            self.representations.setdefault(number, {})[in_order] = row.machine
         return number
 
     def _numbered_as(self, key: Hashable, row: Local) -> int:
@@ -310,6 +341,7 @@ class LocalGraph:
             rank, lid = self.cast.rank[target], link_of(message)
             link = NO_LINK if lid is None else self._link(source, rank, lid)
             self.frames.append(Frame(source, rank, message, channel_number, link))
+            self.channel_of.append(channel_number)
         return number
 
     def _link(self, one: int, other: int, lid: Any) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from aforesaid.core import (
+    HandingOver,
     Linking,
     Machine,
     Message,
@@ -33,13 +34,16 @@ from aforesaid.explore.scope import Cast
 NOW: Nanoseconds = 0
 """Time is abstract: a timer may fire at any moment, so deadlines tell nothing and must not be state."""
 
+MOMENTS = ("phase",)
+"""Choices of a moment. For the same reason one answer stands for all of them."""
+
 UNKNOWN = -1
 """The number of a message that nobody can have said."""
 
 
 class Input(NamedTuple):
-    """What happens to a protocol object: it is to speak, or to open or close a link; a frame comes, a timer
-    fires, a peer or a link is down."""
+    """What happens to a protocol object: it is to speak, or to do something with its links; a frame comes, a
+    timer fires, a peer or a link is down."""
 
     do: str
     peer: Process = ""
@@ -57,6 +61,12 @@ class Told(NamedTuple):
     stable: bool = False
 
 
+class Admitted(NamedTuple):
+    """A newcomer was let in."""
+
+    newcomer: Process
+
+
 @dataclass
 class Deed:
     """What one call asked for; it is the effects sink of that call."""
@@ -64,14 +74,14 @@ class Deed:
     answers: Sequence[int]
     """What `choose` answers, in order; 0 after the last."""
     sends: list[tuple[Process, Message]] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
-    """What the application was told, in order."""
+    told: list[Told | Admitted] = field(default_factory=list)
+    """What the application was told, and whom the process let in, in order."""
     timers: list[tuple[bool, Timer]] = field(default_factory=list)
     """Armed (True) and disarmed, in order."""
     asked: list[int] = field(default_factory=list)
     """How many answers each choice had."""
     evicted: bool = False
-    """Whether the process is isolated, which ends this incarnation of it; nobody is let in in a scope."""
+    """Whether the process is isolated, which ends this incarnation of it; in a scope there is no other."""
     failure: str = ""
     """How the call broke the contract of the port; empty if it did not."""
 
@@ -85,7 +95,7 @@ class Deed:
         self.told.append(Told(message_id, stable=True))
 
     def admit(self, peer: Process, incarnation: int | None = None) -> None:
-        """Nobody joins in a scope."""
+        self.told.append(Admitted(peer))
 
     def isolated(self) -> None:
         self.evicted = True
@@ -97,6 +107,7 @@ class Deed:
         self.timers.append((False, timer))
 
     def choose(self, label: str, count: int) -> int:
+        count = 1 if label in MOMENTS else count
         place = len(self.asked)
         self.asked.append(count)
         return self.answers[place] if place < len(self.answers) else 0
@@ -138,6 +149,17 @@ def perform(
                 links_of(machine).close(event.peer, NOW, deed)
             case "link_down":
                 links_of(machine).link_down(event.what, NOW, deed)
+            case "begin":
+                links_of(machine).begin(NOW, deed)
+            case "join":
+                links_of(machine).join(event.peer, NOW, deed)
+            case "hand_over":
+                if isinstance(machine, HandingOver):
+                    machine.hand_over(NOW, deed)
+            case "leave":
+                links_of(machine).leave(NOW, deed)
+            case "settle":
+                links_of(machine).settle(NOW, deed)
             case _:
                 machine.peer_down(event.peer, NOW, deed)
         deed.told = _taken(machine, deed.told)

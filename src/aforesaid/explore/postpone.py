@@ -32,22 +32,28 @@ must be redundant too, in every cell that the receiver can reach alone (`_is_red
 
 What the argument needs besides, and where it is seen to:
 - dead frames stay dead, and frames to y are dead where y has sent g: proved at the end by `audit`;
-- no step of P can go on for ever without the others: the local steps have no cycle, `audit` again;
+- no step of P can go on for ever without the others: the moves that were looked at lead from no world back
+  to it (`Search.goes_round`). If a run has no step at P, the same run is possible after a move of P; that
+  cannot be said for ever, so the induction is on the length of the run, and then on how far the explored
+  moves lead. A mediator that passes a frame on is as before, but the world is not: local steps may go round;
 - no process of D may call a message stable meanwhile, if stability is promised: that others have delivered
   it by then would be judged too late;
 - no budget is shared by P and D, and nothing may be lost: else nobody is postponed. With any duplicate,
-  crash or timer left to spend, or a frame of a crashed process on its way, every process moves.
+  crash or timer left to spend, a frame of a crashed process on its way, or somebody yet to leave, of which
+  the detector would tell the others, every process moves.
 Ends, verdicts and reachable local states are the same; the first violation met need not be the shortest, so
 that is then searched for without postponing. One violation is beyond it: a protocol that delivers, unheard,
 a message by guessing id and payload before its origin has spoken may be seen only after the origin did.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+import numpy as np
+
 from aforesaid.explore.cells import FREE, Cells
 from aforesaid.explore.local import RECEIVE
+from aforesaid.explore.tables import Flags, Memo, Numbers, PairMemo
 
 
 @dataclass
@@ -63,48 +69,55 @@ class Postponer:
 
     def __post_init__(self) -> None:
         # What is asked of a cell has one answer, and is asked in many worlds.
-        self._able = cache(self._is_able)
-        self._calls = cache(self._calls_stable)
+        graph = self.cells.graph
+        self._able = Memo(self._is_able)
+        self._speaking = Memo(lambda cell: self._able[cell] and graph.may_speak(self.cells.local_of[cell]))
+        self._unsure = Memo(lambda cell: self.cells.lossy[cell] or self.cells.may_leave(cell))
+        self._calls = Memo(self._calls_stable)
         self._sent_alone = cache(self._frames_sent_alone)
         self._redundant = cache(self._is_redundant)
         self._redundant_throughout = cache(self._is_redundant_throughout)
-        self._quiet = cache(self._is_quiet)
+        self._quiet = PairMemo(self._is_quiet)
 
-    def movers(self, world: tuple[int, ...]) -> Sequence[int]:
-        """The processes whose moves suffice, in a world in which nothing is left to spend."""
-        cells = self.cells
-        everyone = range(len(world) - 1)
-        if any(cells.lossy[world[process]] for process in everyone):
-            return everyone
-        able = [process for process in everyone if self._able(world[process])]
-        speaking = [p for p in able if cells.graph.may_speak(cells.local_of[world[p]])]
-        if len(able) < 2 or len(speaking) == len(able):
-            return able
-        for first in (speaking,) if speaking else ((process,) for process in able):
-            if self._others_do_not_matter(world, first, able):
-                self.postponed += 1
-                return first
-        return able
+    def movers(self, worlds: Numbers) -> Flags:
+        """By world in which nothing is left to spend, the processes whose moves suffice."""
+        cells = worlds[:, :-1]
+        able, speaking = _each(self._able, cells), _each(self._speaking, cells)
+        movers = able.copy()
+        certain = ~_each(self._unsure, cells).any(axis=1) & (able.sum(axis=1) > 1)
+        some = speaking.any(axis=1)
+        self._try(cells, speaking, able, movers, certain & some & (speaking != able).any(axis=1))
+        for process in range(cells.shape[1]):
+            alone = np.zeros_like(able)
+            alone[:, process] = True
+            # Not where another was found already that can go first.
+            untried = certain & ~some & able[:, process] & (movers == able).all(axis=1)
+            self._try(cells, alone, able, movers, untried)
+        return movers
+
+    def _try(self, cells: Numbers, first: Flags, able: Flags, movers: Flags, where: Flags) -> None:
+        """Let those who are first alone move, where nothing that the others do matters to them."""
+        rows = np.flatnonzero(where)
+        for y in range(cells.shape[1]):
+            waits = able[:, y] & ~first[:, y]
+            if "stability" in self.promises:
+                rows = rows[~(waits[rows] & (self._calls.of(cells[rows, y]) > 0))]
+            for x in range(cells.shape[1]):
+                if x != y:
+                    asked = rows[waits[rows]]
+                    both = cells[asked, x] << 1 | ~first[asked, x]
+                    loud = asked[self._quiet.of_pairs(both, cells[asked, y]) == 0]
+                    rows = np.setdiff1d(rows, loud, assume_unique=True)
+        movers[rows] = first[rows]
+        self.postponed += len(rows)
 
     def _is_able(self, cell: int) -> bool:
         """Whether the process has a move that costs nothing; a timer that may not fire any more is none."""
         return any(move.cost == FREE for move in self.cells.moves(cell))
 
-    def _others_do_not_matter(
-        self, world: tuple[int, ...], first: Sequence[int], able: Sequence[int]
-    ) -> bool:
-        if "stability" in self.promises and any(self._calls(world[y]) for y in able if y not in first):
-            return False
-        return all(
-            self._quiet(world[x], world[y], x not in first)
-            for y in able
-            if y not in first
-            for x in range(len(world) - 1)
-            if x != y
-        )
-
-    def _is_quiet(self, receiver: int, sender: int, throughout: bool) -> bool:
+    def _is_quiet(self, both: int, sender: int) -> bool:
         """Whatever the sender sends alone is redundant at the receiver: now, or wherever it gets alone."""
+        receiver, throughout = both >> 1, both & 1
         graph = self.cells.graph
         process = graph.rows[self.cells.local_of[receiver]].process
         test = self._redundant_throughout if throughout else self._redundant
@@ -114,7 +127,7 @@ class Postponer:
     def _calls_stable(self, cell: int) -> bool:
         """Whether the process can call something stable on what is in its inbox."""
         moves = [move for move in self.cells.moves(cell) if move.cost == FREE]
-        return any(move.step.stable_calls or self._calls(move.cell) for move in moves)
+        return any(move.step.stable_calls or self._calls[move.cell] for move in moves)
 
     def _frames_sent_alone(self, cell: int) -> frozenset[int]:
         """Every frame the process can send on what is in its inbox. Each move uses up input, so this ends."""
@@ -159,3 +172,7 @@ class Postponer:
             return False
         self.obligations.update((frame, extra) for extra in extras)
         return True
+
+
+def _each(table: Memo, cells: Numbers) -> Flags:
+    return table.of(cells.ravel()).reshape(cells.shape) > 0

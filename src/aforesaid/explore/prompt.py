@@ -11,9 +11,10 @@ That two inputs commute in one local state can be seen by trying. That they do i
 assumed first and proved at the end over local states (`Commuting.bad`). A pair (l, f) is good if f commutes
 in l with each input i known at the state after f, and the pair (state after i, f) is good in turn; the
 states after i, in which f is late, may never have been visited, so the proof visits them. The inputs known
-are enough: a run in which f is late has the inputs of the run with f at its beginning; that one goes on
-from a world whose longest run is shorter, so by induction its local steps are known. (There is a longest
-run: no cycles, `audit`.)
+are enough: a run in which f is late has the inputs of the run with f at its beginning. That one is shorter by
+one step, f, once f is received; if f is not received in the run at all, it is as long, but begins at a world
+further on. Explored moves lead from no world back to it (`Search.goes_round`), so by induction on the length,
+and then on how far the explored moves lead, its local steps are known.
 
 Where stability is promised, nobody may call a message stable before others have delivered it. A prompt
 receipt moves calls forward and never back, which hides nothing; but then it must not move a delivery, so a
@@ -26,10 +27,15 @@ message fail, that kind is given up. Early audits are cheap, so they are made ea
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
+
+import numpy as np
 
 from aforesaid.explore.cells import FREE, Cells, Move
 from aforesaid.explore.local import EXPIRE, RECEIVE, LocalGraph, LocalStep
+from aforesaid.explore.moves import Moves
+from aforesaid.explore.tables import Memo, Numbers
 
 Pair: TypeAlias = tuple[int, int]
 """A local state and a frame."""
@@ -40,7 +46,7 @@ class Prompter:
     """Finds, cell by cell, a frame whose receipt need not wait."""
 
     cells: Cells
-    promises: tuple[str, ...]
+    commuting: "Commuting"
     bad: set[Pair]
     """Pairs that an audit has found bad."""
     bad_kinds: set[str]
@@ -49,59 +55,58 @@ class Prompter:
     """Pairs that the search relied on."""
     prompted: int = 0
     """In how many worlds only one move was looked at."""
-    _found: dict[int, Move | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ordered = any(name in self.promises for name in ("fifo", "causal", "causal_unless_lost"))
-        self._commuting = Commuting(
-            self.cells.graph, bool(self.cells.scope.fifo), ordered, "stability" in self.promises
-        )
+        self._places = Memo(self._place)
 
-    def move(self, world: tuple[int, ...]) -> tuple[int, Move] | None:
-        """A process and a receipt that suffices, in a world in which nothing is left to spend."""
-        for process, cell in enumerate(world[:-1]):
-            if cell not in self._found:
-                self._found[cell] = next(
-                    (move for move in self.cells.moves(cell) if self._is_prompt(cell, move)), None
-                )
-            move = self._found[cell]
-            if move is not None:
-                self.prompted += 1
-                self.roots.add((self.cells.local_of[cell], move.what))
-                return process, move
-        return None
+    def moves(self, moves: Moves, cells: Numbers) -> Numbers:
+        """By cell of a world in which nothing is left to spend: a receipt that suffices, or -1."""
+        place = self._places.of(cells)
+        found = np.flatnonzero(place >= 0)
+        self.prompted += len(found)
+        place[found] += moves.of(cells[found])[0]
+        return place
 
     def hasty(self) -> set[Pair]:
         """The pairs, of those relied on and those that follow from them, that are bad."""
-        return self._commuting.bad(self.roots)
+        return self.commuting.bad(self.roots)
+
+    def _place(self, cell: int) -> int:
+        """Where among the moves of a cell the receipt is that suffices; -1 if there is none."""
+        for place, move in enumerate(self.cells.moves(cell)):
+            if self._is_prompt(cell, move):
+                self.roots.add((self.cells.local_of[cell], move.what))
+                return place
+        return -1
 
     def _is_prompt(self, cell: int, move: Move) -> bool:
         if move.do != RECEIVE or move.cost != FREE or move.step.deliveries:
             return False
-        graph, (local, _, down, _) = self.cells.graph, self.cells.rows[cell]
-        frame = graph.frames[move.what]
-        if down >> frame.source & 1 or frame.kind in self.bad_kinds or (local, move.what) in self.bad:
+        graph, row = self.cells.graph, self.cells.rows[cell]
+        kind, local = graph.frames[move.what].kind, row.local
+        if self.cells.is_lossy(row, move.what) or kind in self.bad_kinds or (local, move.what) in self.bad:
             return False
         others = {(other.do, other.what) for other in self.cells.moves(cell) if other.cost == FREE}
         others.discard((RECEIVE, move.what))
-        return all(self._commuting.holds(local, move.what, *other) for other in others)
+        return all(self.commuting.holds(local, move.what, *other) for other in others)
 
 
-@dataclass(frozen=True)
 class Commuting:
     """Which frames and inputs have the same effect in either order."""
 
-    graph: LocalGraph
-    fifo: bool
-    ordered: bool
-    """Whether an order of deliveries is promised; if not, it need not be kept."""
-    stability: bool
-    """Whether stability is promised; if so, no delivery may move to another step."""
+    def __init__(self, graph: LocalGraph, fifo: bool, promises: tuple[str, ...]) -> None:
+        self.graph, self.fifo = graph, fifo
+        self.ordered = any(name in promises for name in ("fifo", "causal", "causal_unless_lost"))
+        """Whether an order of deliveries is promised; if not, it need not be kept."""
+        self.stability = "stability" in promises
+        """Whether stability is promised; if so, no delivery may move to another step."""
+        # A fact about local steps, which outlives the search that asked for it.
+        self.holds = cache(self._holds)
 
-    def holds(self, local: int, frame: int, do: str, what: int) -> bool:
+    def _holds(self, local: int, frame: int, do: str, what: int) -> bool:
         """Whether a frame commutes with another input in a local state."""
         first, *more = self.graph.step(local, RECEIVE, frame)
-        if more or first.failure:
+        if more or first.failure or (do == EXPIRE and not self._fires_freely(first.after, what)):
             return False
         before, after = self.graph.step(local, do, what), self.graph.step(first.after, do, what)
         return [step.choices for step in before] == [step.choices for step in after] and all(
@@ -137,12 +142,20 @@ class Commuting:
     def _followers(self, pair: Pair, do: str, what: int) -> list[Pair] | None:
         """The pairs that must be good too, since an input may come first; None if then the frame is bad."""
         local, frame = pair
-        if do == EXPIRE or (do == RECEIVE and self._cannot_overtake(what, frame)):
-            # No timer fires any more where a frame is prompt.
+        if do == RECEIVE and self._cannot_overtake(what, frame):
+            return []
+        if do == EXPIRE and not self._fires_freely(local, what):
+            # Where a frame is prompt no timer fires any more, but for those whose firing costs nothing.
             return []
         if not self.holds(local, frame, do, what):
             return None
         return [(step.after, frame) for step in self.graph.step(local, do, what)]
+
+    def _fires_freely(self, local: int, timer: int) -> bool:
+        armed = timer in self.graph.rows[local].armed
+        return armed and any(
+            self.graph.is_quiet(local, step) for step in self.graph.step(local, EXPIRE, timer)
+        )
 
     def _cannot_overtake(self, one: int, other: int) -> bool:
         frames = self.graph.frames

@@ -18,6 +18,7 @@ from typing import Any
 from aforesaid.core import MILLISECOND, Message, Misuse, Process, Speaker, Timer, freeze, link_of, order_of
 from aforesaid.explore.performance import (
     UNKNOWN,
+    Admitted,
     Deed,
     Input,
     at_rest,
@@ -28,11 +29,14 @@ from aforesaid.explore.performance import (
 )
 from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
-from aforesaid.explore.scope import Build, Scope, Subject, subject
+from aforesaid.explore.scope import CALLS, JOIN, LEAVE, Build, Scope, Subject, subject
 from aforesaid.protocols.algorithm import LIVENESS
-from aforesaid.protocols.catalog import Algorithm, Setup
+from aforesaid.protocols.catalog import Algorithm
 from aforesaid.sim.connected import strongly_connected
 from aforesaid.trace import MemorySink, MemoryTrace, Run, Tracer
+
+DETECTED = ("crashed", "left")
+"""The fates that the failure detector tells of."""
 
 
 def replay(
@@ -53,6 +57,7 @@ class Seat:
     name: Process
     machine: Speaker
     index: int
+    """In the trace; -1 as long as it has not asked to join."""
     audiences: list[int] = field(default_factory=list)
     """Whom each message it said is for, as bits."""
     log: list[int] = field(default_factory=list)
@@ -60,7 +65,7 @@ class Seat:
     stable: int = 0
     """The set of messages it called stable."""
     fate: str = ""
-    """`crashed` or `evicted`, once it is gone."""
+    """`crashed`, `left` or `evicted`, once it is gone."""
     called: int = 0
     """How many openings and closings of links it was asked for."""
     links_down: list[Any] = field(default_factory=list)
@@ -114,7 +119,7 @@ class Rerun:
     def is_drained(self) -> bool:
         """Whether nothing is owed any more."""
         seats = self._seats
-        down = {seat.name for seat in seats.values() if seat.fate == "crashed"}
+        down = {seat.name for seat in seats.values() if seat.fate in DETECTED}
         return all(
             len(seat.audiences) == count
             and seat.called == len(calls)
@@ -157,8 +162,13 @@ class Rerun:
         )
 
     def _seat(self, name: Process) -> Seat:
-        machine = self.subject.build(Setup(name, self.cast.names, 0, self.cast.options))
-        return Seat(name, machine, self._tracer.began(name, 0, 0))
+        machine = self.subject.build(self.cast.setup(name))
+        if name not in self.cast.founders:
+            return Seat(name, machine, -1)
+        seat = Seat(name, machine, self._tracer.began(name, 0, 0))
+        if self.cast.linked:
+            self._set_timers(seat, perform(self.cast, name, machine, Input("begin")))
+        return seat
 
     def _perform(self, step: Step, now: int) -> None:
         for name in filter(None, (step.process, step.peer)):
@@ -167,6 +177,10 @@ class Rerun:
         seat = self._seats[step.process]
         if not seat.up:
             raise Misuse(f"{seat.name} is down")
+        if step.do == JOIN and seat.index < 0:
+            seat.index = self._tracer.began(seat.name, 0, now, joining=True)
+        if seat.index < 0:
+            raise Misuse(f"{seat.name} has not joined")
         match step.do:
             case "lose":
                 self._taken(step, keep=False)
@@ -182,22 +196,28 @@ class Rerun:
                     after = None if order is None else order.after(said)
                     self._tracer.sent(seat.index, said, now, self._indices(event), after)
                 self._apply(seat, deed, now)
+                if event.do == LEAVE:
+                    self._end(seat, "left", now)
 
     def _event(self, seat: Seat, step: Step) -> Input:
         match step.do:
             case "broadcast" | "send":
                 return self._speech(seat, step)
-            case "open" | "close":
+            case do if do in CALLS:
                 return self._link_call(seat, step)
             case "link_down":
                 return self._link_down(seat, step.what)
             case "receive":
                 return Input("receive", step.peer, self._taken(step, step.keep))
             case "suspect":
-                if step.peer in seat.suspected or self._seats[step.peer].fate != "crashed":
+                if step.peer in seat.suspected or self._seats[step.peer].fate not in DETECTED:
                     raise Misuse(f"{step.peer} is up, or {seat.name} was told already")
                 seat.suspected.add(step.peer)
                 return Input("suspect", step.peer)
+            case "mistrust":
+                if self._seats[step.peer].fate in DETECTED:
+                    raise Misuse(f"{step.peer} is down")
+                return Input("mistrust", step.peer)
             case _:
                 for picture, timer in seat.timers.items():
                     if shown(timer) == step.what:
@@ -259,6 +279,9 @@ class Rerun:
 
     def _apply(self, seat: Seat, deed: Deed, now: int) -> None:
         for told in deed.told:
+            if isinstance(told, Admitted):
+                self._tracer.admitted(seat.index, self._seats[told.newcomer].index)
+                continue
             message, misnamed = identified(self.cast, seat.name, told)
             named = told.message_id if message == UNKNOWN else self.cast.message_ids[message]
             if told.stable:
@@ -269,11 +292,7 @@ class Rerun:
                 seat.log.append(message)
             self.failure = self.failure or misnamed
         self.failure = deed.failure or self.failure
-        for arms, timer in deed.timers:
-            if arms:
-                seat.timers[freeze(timer)] = timer
-            else:
-                seat.timers.pop(freeze(timer), None)
+        self._set_timers(seat, deed)
         self._network += [
             (seat.name, target, message)
             for target, message in deed.sends
@@ -282,6 +301,13 @@ class Rerun:
         ]
         if deed.evicted:
             self._end(seat, "evicted", now)
+
+    def _set_timers(self, seat: Seat, deed: Deed) -> None:
+        for arms, timer in deed.timers:
+            if arms:
+                seat.timers[freeze(timer)] = timer
+            else:
+                seat.timers.pop(freeze(timer), None)
 
     def _taken(self, step: Step, keep: bool) -> Message:
         """The frame that a step names. In queues, frames without effect before it are received in passing."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
-from aforesaid.explore.scope import CLOSE, OPEN, LinkCall, Scope
+from aforesaid.explore.scope import CALLS, LinkCall, Scope
 
 SCHEDULE_VERSION = 1
 
@@ -21,11 +21,12 @@ _WORDS = {
     "lose": "the network loses {what} from {peer} to {process}",
     "crash": "{process} crashes",
     "suspect": "{process} is told that {peer} is down",
+    "mistrust": "{process} is told, wrongly, that {peer} is down",
     "disconnect": "the connection {what} between {process} and {peer} is lost",
     "link_down": "{process} is told that the connection {what} is lost",
     "expire": "at {process} the timer {what} fires",
 }
-DEEDS = (*_WORDS, OPEN, CLOSE)
+DEEDS = (*_WORDS, *CALLS)
 
 
 @dataclass(frozen=True)

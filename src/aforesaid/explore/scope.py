@@ -35,34 +35,43 @@ REMEDIES = {
     Need.RELIABLE_LINKS: "explore it with --perfect-links, or without --drops",
     Need.FIFO_LINKS: "explore it with --fifo, without --duplicates and --perfect-links",
     Need.NO_CRASH: "explore it without crashes",
-    Need.DETECTOR: "explore it with detector=True, or without crashes",
+    Need.DETECTOR: "explore it with detector=True and without --suspicions, or without crashes",
     Need.MAJORITY: "explore it with fewer --crashes, or more --processes",
 }
 """How a scope gives an algorithm what it needs."""
 
-OPEN, CLOSE = "open", "close"
-"""What a host may ask of a process's links."""
+OPEN, CLOSE, JOIN = "open", "close", "join"
+HAND_OVER, LEAVE, SETTLE = "hand_over", "leave", "settle"
+
+_WORDS = {
+    OPEN: "{process} opens a link to {peer}",
+    CLOSE: "{process} closes its link to {peer}",
+    JOIN: "{process} joins through {peer}",
+    HAND_OVER: "{process} hands its links over",
+    LEAVE: "{process} leaves",
+    SETTLE: "{process} begins nothing new",
+}
+CALLS = tuple(_WORDS)
+"""What a host may ask of a process's links, and of its membership."""
 
 
 class LinkCall(NamedTuple):
-    """A process is to open, or to close, its link to a peer."""
+    """A process is to open or close its link to a peer, to join through it, to hand over, to leave."""
 
     process: Process
     do: str
-    peer: Process
+    peer: Process = ""
     route: tuple[Process, ...] | None = None
     """The mediators of an opening; None: no route is known."""
 
     @property
     def names(self) -> tuple[Process, ...]:
         """Everyone it names."""
-        return (self.process, self.peer, *(self.route or ()))
+        return (self.process, *filter(None, (self.peer,)), *(self.route or ()))
 
     def __str__(self) -> str:
-        if self.do == CLOSE:
-            return f"{self.process} closes its link to {self.peer}"
         way = f" by way of {', '.join(self.route)}" if self.route else ""
-        return f"{self.process} opens a link to {self.peer}{way}"
+        return _WORDS[self.do].format(process=self.process, peer=self.peer) + way
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,8 @@ class Scope:
     """True: the frames of one link arrive in the order they were sent. False: in any order. None: in order if
     the algorithm needs it or links open and close, else in any."""
     links: tuple[LinkCall, ...] = ()
-    """Links that are opened and closed. Each process does its own in this order, at any moments."""
+    """What is asked of links and membership. Each process does its own in this order, at any moments. Who
+    joins is outside until then; who leaves is gone, and the detector tells the others as of a crash."""
     disconnections_max: int = 0
     """How many connections under links may be lost: of what is on its way on a link, any tail is lost, and
     all that is sent on it later. Both ends are told, each at any later moment."""
@@ -94,6 +104,8 @@ class Scope:
     """The algorithm's own settings; a mapping will do."""
     detector: bool = True
     """True: each survivor is told of each crash, once, at any later moment."""
+    suspicions_max: int = 0
+    """How often, in all, a process may be told that a peer is down which is up."""
     perfect_links: bool = False
     """True: put perfect links (numbers, acks, resending) between the algorithm and the network."""
 
@@ -119,6 +131,12 @@ class Scope:
         strangers = {name for call in self.links for name in call.names} - set(self.names)
         if strangers:
             raise Misuse(f"links names {min(strangers)}, but there are {', '.join(self.names)}")
+        for name in self.names:
+            dos = [call.do for call in self.links if call.process == name]
+            if JOIN in dos[1:] or LEAVE in dos[:-1]:
+                raise Misuse(f"{name} joins before all else, once, and leaves after it")
+        if len(self.founders) == 0:
+            raise Misuse("somebody must be there to be joined")
         if self.rewires and (self.perfect_links or self.fifo is False):
             raise Misuse(
                 "links open, close and break where frames keep their order (fifo), without perfect_links"
@@ -141,6 +159,12 @@ class Scope:
         return tuple(f"p{rank}" for rank in range(self.processes))
 
     @property
+    def founders(self) -> tuple[Process, ...]:
+        """Who is there from the start."""
+        joining = {call.process for call in self.links if call.do == JOIN}
+        return tuple(name for name in self.names if name not in joining)
+
+    @property
     def counts(self) -> tuple[int, ...]:
         """How many messages each process says."""
         if isinstance(self.messages, int):
@@ -159,7 +183,8 @@ class Scope:
             losses=self.drops_max > 0 and not (self.perfect_links or linked),
             # Perfect links resend, so that what was sent first may come last.
             fifo=bool(self.fifo) and not (self.perfect_links or self.duplicates_max),
-            detector=self.detector or not self.crashes_max,
+            fixed=not any(call.do in (JOIN, LEAVE) for call in self.links),
+            detector=not self.suspicions_max and (self.detector or not self.crashes_max),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,12 +201,19 @@ class Scope:
 class Cast:
     """A scope spelled out: names of processes, one number for each message, whom it may be for."""
 
-    def __init__(self, scope: Scope, audience_max: int | None = None, linked: bool = False) -> None:
-        self.names = scope.names
+    def __init__(
+        self, scope: Scope, audience_max: int | None = None, linked: bool = False, samples: bool = False
+    ) -> None:
+        self.names, self.founders = scope.names, scope.founders
         self.options = dict(scope.options)
-        self.linked = linked
+        self.linked, self.samples = linked, samples
         """Whether links open and close: then frames keep their order per link instance."""
-        self.calls = tuple(tuple(call for call in scope.links if call.process == me) for me in self.names)
+        # Peer sampling goes on until it is told that nothing new shall begin.
+        last = ((LinkCall(me, SETTLE),) if samples else () for me in self.names)
+        self.calls = tuple(
+            (*(call for call in scope.links if call.process == me), *settle)
+            for me, settle in zip(self.names, last, strict=True)
+        )
         """By process, what it is to do with its links, in order."""
         self.rank = {name: rank for rank, name in enumerate(self.names)}
         self.counts = scope.counts
@@ -203,6 +235,15 @@ class Cast:
         # What is said is the message's own name: so a delivery tells which it is, whatever it is called.
         self.said = {str(message_id): number for number, message_id in enumerate(self.message_ids)}
 
+    def setup(self, process: Process) -> Setup:
+        """What a process begins with; a newcomer knows nobody."""
+        group = self.founders if process in self.founders else (process,)
+        return Setup(process, group, 0, self.options)
+
+    def has_begun(self, process: int, called: int) -> bool:
+        """Whether a process, by rank, is there: a founder, or one that has asked to join."""
+        return called > 0 or self.names[process] in self.founders
+
     def named(self, audience: int) -> tuple[Process, ...] | None:
         """The processes of an audience; None where all messages are broadcasts."""
         if not self.addressed:
@@ -223,9 +264,14 @@ def _audiences(scope: Scope, audience_max: int | None) -> tuple[tuple[int, ...],
     return tuple(tried)
 
 
-def _link_call(process: Process, do: str, peer: Process, route: Iterable[Process] | None = None) -> LinkCall:
-    if do not in (OPEN, CLOSE) or process == peer:
-        raise Misuse(f"a process opens or closes its link to another one: not {process}, {do}, {peer}")
+def _link_call(
+    process: Process, do: str, peer: Process = "", route: Iterable[Process] | None = None
+) -> LinkCall:
+    if do not in CALLS or process == peer or (do in (OPEN, CLOSE, JOIN)) != bool(peer):
+        raise Misuse(
+            "a process opens or closes its link to another one, joins through one, or leaves: "
+            f"not {', '.join(filter(None, (process, do, peer)))}"
+        )
     return LinkCall(process, do, peer, None if route is None else tuple(route))
 
 
@@ -246,12 +292,14 @@ class Subject:
     """How many others a message may be for; None: it is for all, a broadcast."""
     linked: bool = False
     """Whether its links open and close; then liveness is promised where they end strongly connected."""
+    samples: bool = False
+    """Whether it decides by itself, by peer sampling, which links to have."""
     lacking: tuple[str, ...] = ()
     """What it needs and the scope does not give: sentences."""
     code_version: str = __version__
 
     def cast(self, scope: Scope) -> Cast:
-        return Cast(scope, self.audience_max, self.linked)
+        return Cast(scope, self.audience_max, self.linked, self.samples)
 
     def promised(self, connected: bool) -> tuple[str, ...]:
         """What it promises at an end; `connected`: the links are strongly connected."""
@@ -298,7 +346,15 @@ def _entered(entry: Algorithm, scope: Scope) -> Subject:
     promised = entry.promised(scope.crashes_max > 0)
     lacks = tuple(lacking(entry, scope.given(entry.linked)).values())
     return Subject(
-        entry.name, entry.build, promised, scope, audience_max, entry.linked, lacks, entry.code_version
+        entry.name,
+        entry.build,
+        promised,
+        scope,
+        audience_max,
+        entry.linked,
+        entry.samples,
+        lacks,
+        entry.code_version,
     )
 
 

@@ -1,38 +1,36 @@
-"""Worlds, and what leads from one to the next.
+"""Worlds: where they begin, where they may end, and what a move is in words.
 
 A *world* is a tuple of cells, one per process, and last the budget: how many duplicates, drops, timer
-firings, crashes and lost connections may still be spent. All are numbers that stand for whole values.
-`Worlds` knows every move, says in words what a move is, and leaves out the moves that need not be looked at.
+firings, crashes, lost connections and false suspicions may still be spent. All are numbers that stand for
+whole values. What leads from one to the next is in `levels`.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from aforesaid.explore.cells import (
-    CRASH,
-    CRASHES,
     DISCONNECT,
-    DISCONNECTION,
     FIRING,
     FREE,
     LOSE,
-    NOTHING,
     Cells,
     Move,
 )
-from aforesaid.explore.local import CALL, EXPIRE, LINK_DOWN, RECEIVE, SPEAK, SUSPECT
+from aforesaid.explore.local import CALL, EXPIRE, LINK_DOWN, MISTRUST, RECEIVE, SPEAK, SUSPECT
 from aforesaid.explore.postpone import Postponer
 from aforesaid.explore.prompt import Prompter
 from aforesaid.explore.result import End, Outcome
 from aforesaid.explore.schedule import Step, shown
+from aforesaid.explore.tables import Column, Flags, Numbers, PairMemo
 
 World: TypeAlias = tuple[int, ...]
 
 
 @dataclass
 class Worlds:
-    """The moves between worlds."""
+    """The worlds of a scope, and who says which moves need be looked at."""
 
     cells: Cells
     postponer: Postponer | None = None
@@ -42,7 +40,7 @@ class Worlds:
     def __post_init__(self) -> None:
         scope = self.cells.scope
         self.budgets = Budgets()
-        self._calm = self.budgets.number((0,) * 5)
+        self.calm = self.budgets.number((0,) * 6)
         self._droppable = 0 if self.cells.losses_are_moves else scope.drops_max
         if self._droppable:
             # Any frame may be lost, so none is certain to arrive: nobody can be made to wait for it.
@@ -57,44 +55,21 @@ class Worlds:
             scope.timer_firings_max,
             scope.crashes_max,
             scope.disconnections_max,
+            scope.suspicions_max,
         )
         return (*map(cells.start, range(scope.processes)), self.budgets.number(whole))
 
-    def successors(self, world: World) -> Iterator[tuple[int, Move, World]]:
-        """Every move that need be looked at: the process that makes it, the move, the world it leads to."""
-        cells, budget = self.cells, world[-1]
-        movers: Sequence[int] = range(len(world) - 1)
-        if budget == self._calm:
-            if self.prompter:
-                prompt = self.prompter.move(world)
-                if prompt is not None:
-                    yield *prompt, self._after(world, *prompt, budget)
-                    return
-            if self.postponer:
-                movers = self.postponer.movers(world)
-        for process in movers:
-            for move in cells.moves(world[process]):
-                left = budget if move.cost == FREE else self.budgets.spent(budget, move.cost)
-                if left >= 0:
-                    yield process, move, self._after(world, process, move, left)
-        left = self.budgets.spent(budget, CRASH)
-        if left >= 0:
-            for process in range(len(world) - 1):
-                if cells.is_up(world[process]):
-                    yield process, *self._crash(world, process, left)
-        left = self.budgets.spent(budget, DISCONNECTION)
-        if left >= 0:
-            yield from self._disconnections(world, left)
+    def may_end(self, worlds: Numbers) -> Flags:
+        """Of which worlds nothing more need happen, if what can be lost is lost."""
+        return self._are_owed_little(worlds, self.cells.owed)
 
-    def may_end(self, world: World) -> bool:
-        """Whether nothing more need happen, if what can be lost is lost."""
-        return self._is_owed_little(world, self.cells.owed)
-
-    def is_stuck(self, world: World) -> bool:
-        """Whether, if what can be lost is lost, only timers are due, and none may fire any more."""
-        if not self.cells.timed or self.budgets.spent(world[-1], FIRING) >= 0:
-            return False
-        return self._is_owed_little(world, self.cells.owed_in_time) and not self.may_end(world)
+    def are_stuck(self, worlds: Numbers) -> Flags:
+        """In which, if what can be lost is lost, only timers are due, and none may fire any more."""
+        if not self.cells.timed:
+            return np.zeros(len(worlds), bool)
+        spent = self.budgets.spent_by(worlds[:, -1], np.full(len(worlds), FIRING)) < 0
+        little = self._are_owed_little(worlds, self.cells.owed_in_time)
+        return spent & little & ~self.may_end(worlds)
 
     def outcome(self, world: World) -> Outcome:
         graph, local_of = self.cells.graph, self.cells.local_of
@@ -128,7 +103,7 @@ class Worlds:
             peer, what = cast.names[frame.source], shown(frame.message)
         elif move.do == EXPIRE:
             what = shown(graph.timers[move.what])
-        elif move.do == SUSPECT:
+        elif move.do in (SUSPECT, MISTRUST):
             peer = cast.names[move.what]
         elif move.do == LINK_DOWN:
             what = shown(graph.links[move.what].lid)
@@ -145,62 +120,36 @@ class Worlds:
             return Step("broadcast", cast.names[process], what=said, choices=choices)
         return Step("send", cast.names[process], what=said, choices=choices, audience=audience)
 
-    def _is_owed_little(self, world: World, owed: list[int]) -> bool:
-        """Whether no more frames are owed than may be lost, and nothing else is."""
-        total = 0
-        for cell in world[:-1]:
-            total += owed[cell]
-            if total > self._droppable:
-                return False
-        return True
+    def _are_owed_little(self, worlds: Numbers, owed: Column) -> Flags:
+        """In which worlds no more frames are owed than may be lost, and nothing else is."""
+        little: Flags = owed.array[worlds[:, :-1]].sum(axis=1) <= self._droppable
+        return little
 
     def _loss(self, number: int) -> Step:
         frame, names = self.cells.graph.frames[number], self.cells.graph.cast.names
         return Step(LOSE, names[frame.target], names[frame.source], shown(frame.message))
 
-    def _after(self, world: World, process: int, move: Move, left: int) -> World:
-        after = list(world)
-        after[process] = move.cell
-        for target, frames in move.step.sends:
-            after[target] = self.cells.arrived(after[target], frames)
-        after[-1] = left
-        return tuple(after)
-
-    def _crash(self, world: World, process: int, left: int) -> tuple[Move, World]:
-        crashed = self.cells.crashed(world[process])
-        after = [self.cells.noticed(cell, process) for cell in world[:-1]]
-        after[process] = crashed
-        return Move(crashed, NOTHING, CRASH, CRASHES, 0), (*after, left)
-
-    def _disconnections(self, world: World, left: int) -> Iterator[tuple[int, Move, World]]:
-        """Any connection between two that are up is lost."""
-        cells = self.cells
-        for link in sorted(frozenset().union(*(cells.connections(cell) for cell in world[:-1]))):
-            ends = cells.graph.links[link].ends
-            if all(cells.is_up(world[end]) for end in ends):
-                after = [*world[:-1], left]
-                for end in ends:
-                    after[end] = cells.disconnected(world[end], link)
-                yield ends[0], Move(after[ends[0]], NOTHING, DISCONNECTION, DISCONNECT, link), tuple(after)
-
 
 class Budgets:
-    """Numbered budgets: what is left of duplicates, drops, firings, crashes and lost connections."""
+    """Numbered budgets: what is left to spend, in the order of `cells`."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, ...]] = []
-        self._spent: dict[tuple[int, int], int] = {}
+        self._spent = PairMemo(self._less)
 
     def number(self, budget: tuple[int, ...]) -> int:
         if budget not in self._rows:
             self._rows.append(budget)
         return self._rows.index(budget)
 
-    def spent(self, budget: int, cost: int) -> int:
-        """The budget after one more move of that cost; -1 if nothing is left for it."""
-        key = (budget, cost)
-        if key not in self._spent:
-            left = self._rows[budget]
-            less = (*left[:cost], left[cost] - 1, *left[cost + 1 :])
-            self._spent[key] = self.number(less) if left[cost] else -1
-        return self._spent[key]
+    def spent_by(self, budgets: Numbers, costs: Numbers) -> Numbers:
+        """Each budget after one more move of its cost; -1 if nothing is left for it."""
+        left = budgets.copy()
+        paid = np.flatnonzero(costs != FREE)
+        left[paid] = self._spent.of_pairs(budgets[paid], costs[paid])
+        return left
+
+    def _less(self, budget: int, cost: int) -> int:
+        left = self._rows[budget]
+        less = (*left[:cost], left[cost] - 1, *left[cost + 1 :])
+        return self.number(less) if left[cost] else -1

@@ -72,7 +72,7 @@ ORDERLY = "explore it with --fifo, without --duplicates and --perfect-links"
             "uniform",
             {"crashes_max": 1, "detector": False},
             "uniform needs a perfect failure detector, and this one is not: "
-            "explore it with detector=True, or without crashes",
+            "explore it with detector=True and without --suspicions, or without crashes",
         ),
         (
             "rst",
