@@ -35,16 +35,17 @@ class Host(Recorder):
         self.up = True
         self.alone = False
         self.incarnation = 0
-        self.settled = False
         self.chance = [int(x) for x in run.plan.chance[number]]
         self.begin()
 
     def begin(self) -> None:
-        """A machine for this incarnation."""
+        """A machine for this incarnation. Exchanges end with the talking, for who enters later, too."""
         plan, me = self.run.plan, name(self.number)
         self.timers.clear()
         prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
         self.machine = Living(prc, Spray(me, plan.period, self.incarnation))
+        if self.run.settled:
+            self.machine.settle(self.run.now, self)
 
     def call(self, method: str, *arguments: Any) -> None:
         """Call the machine; if that left it isolated, begin again through anyone inside."""
@@ -62,8 +63,6 @@ class Host(Recorder):
             self.incarnation += 1
             self.begin()
             self.machine.join(name(contacts[self.choose("contact", len(contacts))]), self.run.now, self)
-            if self.settled:
-                self.machine.settle(self.run.now, self)
 
     def send(self, targets: Any, message: Any) -> None:
         run = self.run
@@ -115,6 +114,7 @@ class Reference:
         self.hosts: dict[int, Host] = {}
         self.spoken = 0
         self.evicted = 0
+        self.settled = False
         self.control: Counter[tuple[int, str]] = Counter()
         self.space: dict[int, tuple[int, int]] = {}
         """By moment: expected entries and handshake buffers, over all processes."""
@@ -162,8 +162,8 @@ class Reference:
             if self.hosts[who].up and self.hosts[who].machine.inside:
                 self.hosts[who].call("broadcast", self.spoken - 1)
         elif what == What.SETTLE:
+            self.settled = True
             for host in self.hosts.values():
-                host.settled = True
                 host.call("settle")
         elif what == What.CRASH:
             self.hosts[who].up = False

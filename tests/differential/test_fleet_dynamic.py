@@ -28,6 +28,13 @@ def test_joins_while_all_speak(seed: int) -> None:
     assert compared.space_max > 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_joins_after_the_talking(seed: int) -> None:
+    """Who enters then exchanges nothing, as nobody does any more."""
+    compared = compare(small(24, seed, DELAYS_MS[seed], joins_per_second=0.3, speak_until=1.0))
+    assert compared.differences == []
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_crashes(seed: int) -> None:
     """Crashes: peers down, arcs replaced, mediators lost, and (seeds 2 and 7) processes that begin again."""

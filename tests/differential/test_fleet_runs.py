@@ -136,6 +136,21 @@ def test_the_traced_are_spread_over_those_inside_before_the_first_broadcast() ->
     assert Paper(5, traced="all").plan().traced is None
 
 
+def test_only_who_has_entered_crashes_or_is_a_contact() -> None:
+    """At 10 joins per second most of 5,000 enter while others speak and crash."""
+    plan = Paper(5_000, 1, minutes=8.0, speak_until=7.0, crashes_per_minute=2.0).plan()
+    up, crashed = {-1}, 0
+    for _, what, who, whom in plan.schedule.tolist():
+        if what == What.CRASH:
+            up.remove(who)
+            crashed += 1
+        elif what == What.ENTER:
+            assert whom in up, f"seed 1: p{who} enters through p{whom}"
+            up.add(who)
+    # 2 % a minute of 1,200 rising to 4,200, for five minutes.
+    assert 200 < crashed < 340
+
+
 @pytest.mark.parametrize("sample_ms", [1_000.0, 700.0])
 def test_samples_are_sums_over_all_processes(sample_ms: float) -> None:
     """Buckets of 0.7 s do not divide the run of 300 s: the last one is shorter."""

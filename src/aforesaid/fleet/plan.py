@@ -108,7 +108,7 @@ def delays(paper: Paper) -> Int64s:
 
 def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:
     enters = _enters(paper, rng)
-    crashes = _crashes(paper, rng, len(enters))
+    crashes = _crashes(paper, rng, enters) if paper.crashes_per_minute else enters[:0]
     crashed = crashes["what"] == What.CRASH
     enters, crashes = np.concatenate([enters, crashes[~crashed]]), crashes[crashed]
     says = _says(paper, rng, enters, crashes)
@@ -133,20 +133,37 @@ def _enters(paper: Paper, rng: np.random.Generator) -> Records:
     return steps
 
 
-def _crashes(paper: Paper, rng: np.random.Generator, first: int) -> Records:
-    """While processes speak, some crash; for each, one enters through another that is up."""
-    rate = paper.crashes_per_minute / 100 * paper.processes
+def _crashes(paper: Paper, rng: np.random.Generator, enters: Records) -> Records:
+    """While processes speak, some of those that have entered crash; for each, one enters through another."""
+    share = paper.crashes_per_minute / 100
     rows: list[tuple[int, int, int, int]] = []
-    if rate:
-        up = list(range(paper.processes))
-        time = paper.speak_from * MINUTE
-        while (time := time + rng.exponential(MINUTE / rate)) < paper.speak_until * MINUTE:
+    up: list[int] = []
+    gone: set[int] = set()
+    newcomer, time = len(enters), paper.speak_from * MINUTE
+    entered = _admit(enters, 0, time, up, gone, rng)
+    while (time := time + rng.exponential(MINUTE / (share * max(1, len(up))))) < paper.speak_until * MINUTE:
+        entered = _admit(enters, entered, time, up, gone, rng)
+        if len(up) > 1:
             victim = up.pop(int(rng.integers(len(up))))
+            gone.add(victim)
             rows.append((int(time), What.CRASH, victim, 0))
-            rows.append((int(time) + 1_009, What.ENTER, first, up[int(rng.integers(len(up)))]))
-            up.append(first)
-            first += 1
+            rows.append((int(time) + 1_009, What.ENTER, newcomer, up[int(rng.integers(len(up)))]))
+            up.append(newcomer)
+            newcomer += 1
+    _admit(enters, entered, NEVER, up, gone, rng)
     return np.array(rows, Step.dtype)
+
+
+def _admit(
+    enters: Records, entered: int, time: float, up: list[int], gone: set[int], rng: np.random.Generator
+) -> int:
+    """Who enters until then is up; through another, if the contact crashed. How many have entered."""
+    until = int(np.searchsorted(enters["at"], time))
+    for who in range(entered, until):
+        if int(enters["whom"][who]) in gone:
+            enters["whom"][who] = up[int(rng.integers(len(up)))]
+        up.append(who)
+    return until
 
 
 def _says(paper: Paper, rng: np.random.Generator, enters: Records, crashes: Records) -> Records:
