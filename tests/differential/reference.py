@@ -6,7 +6,7 @@ the same streams, so kernel and reference must agree in everything.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,13 +16,34 @@ from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
-from aforesaid.protocols.overlay.spray import Spray
+from aforesaid.protocols.overlay.sampling import Links
+from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.harness import Recorder
 
 
 def name(number: int) -> str:
     """Names whose order is that of the numbers."""
     return f"p{number:06d}"
+
+
+class PlannedSpray(Spray):
+    """Spray with a plan's options."""
+
+    def __init__(self, host: "Host", incarnation: int) -> None:
+        super().__init__(name(host.number), host.run.plan.period, incarnation)
+        self.host = host
+
+    def _place_of_partner(self, arcs: Sequence[Arc], links: Links) -> int:
+        if self.host.run.plan.partner_uniform:
+            return links.choose("partner", len(arcs))
+        return super()._place_of_partner(arcs, links)
+
+    def _ours_to_give(self, links: Links) -> list[Arc]:
+        arcs = super()._ours_to_give(links)
+        if self.host.run.plan.routes_stay:
+            routes = {peer for pair in self.host.machine.retained for peer in pair}
+            arcs = [arc for arc in arcs if arc.peer not in routes]
+        return arcs
 
 
 class Host(Recorder):
@@ -43,7 +64,7 @@ class Host(Recorder):
         plan, me = self.run.plan, name(self.number)
         self.timers.clear()
         prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
-        self.machine = Living(prc, Spray(me, plan.period, self.incarnation))
+        self.machine = Living(prc, PlannedSpray(self, self.incarnation))
         if self.run.settled:
             self.machine.settle(self.run.now, self)
 

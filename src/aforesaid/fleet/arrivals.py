@@ -11,6 +11,7 @@ from aforesaid.fleet.handshake import (
     take,
 )
 from aforesaid.fleet.layout import FRAME, State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
 from aforesaid.fleet.spray import answer, answered, period_over, take_arc
 from aforesaid.fleet.states import Due, Kind, News
@@ -28,11 +29,11 @@ ROW_LINES, LINK_LINES = 5, 4
 def take_controls(w: State, p: int) -> None:
     """What was flooded to this process, now that the step is over that brought it."""
     taken = 0
-    while taken < w.control_count:
-        s = w.controls[taken]
+    while taken < w.controls.count:
+        s = row(w, w.controls, taken).peer
         taken += 1
         take(w, p, slots(w)[s].flood_kind, slots(w)[s].flood_link, -1)
-    w.control_count = 0
+    w.controls.count = 0
 
 
 @inner

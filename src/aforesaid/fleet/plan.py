@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.fleet.layout import NEVER, WORDS_MAX, Step
+from aforesaid.fleet.layout import NEVER, Step
 from aforesaid.fleet.records import Int32s, Int64s, Records
 from aforesaid.fleet.states import What
 from aforesaid.sim.paper import Paper
@@ -15,8 +15,8 @@ MINUTE = 60 * SECOND
 SETTLED = MINUTE // 2
 """After so long a process that entered is surely inside."""
 
-PROCESSES_MAX = (1 << 25) // WORDS_MAX
-"""An entry of a wire row has 25 bits for its column."""
+PROCESSES_MAX = (1 << 25) // 4
+"""An entry of a wire row has 25 bits for its column, of which some processes need several."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Plan:
     """How long an opening or closing may take: more than 8 hops of the slowest delay."""
     tries: int = 4
     detector: int = 5 * SECOND + 3
+    partner_uniform: bool = False
+    """Exchanges are asked of any neighbour, not of the oldest."""
+    routes_stay: bool = False
+    """An arc whose link is in use as a route is not given away."""
     bucket: int = SECOND
     traced: tuple[int, ...] | None = ()
     """The processes whose deliveries are traced; None: all."""
@@ -63,6 +67,22 @@ class Plan:
             raise Misuse("the exchange period must be longer than there and back")
 
 
+def authors_experiment(processes: int, seed: int = 1) -> Paper:
+    """The experiment as the authors' own code runs it, where that differs from what their paper says.
+
+    All join within 100 s: of 10,000, ten at a time every 100 ms. Any neighbour is the partner of an exchange;
+    arcs in use as routes are not given away.
+    """
+    return Paper(
+        processes,
+        seed,
+        joins_per_second=processes / 100,
+        joins_at_once=max(1, processes // 1_000),
+        partner="any",
+        routes_stay=True,
+    )
+
+
 def plan_of(paper: Paper) -> Plan:
     """The plan of the paper's experiment."""
     paper.validate()
@@ -77,6 +97,8 @@ def plan_of(paper: Paper) -> Plan:
         chance=rng.integers(1, 2147483398, (total, 2), dtype=np.int32),
         bucket=round(paper.sample_ms * MILLISECOND),
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
+        partner_uniform=paper.partner == "any",
+        routes_stay=paper.routes_stay,
         scenario=paper.to_json(),
     )
     plan.validate()
@@ -120,11 +142,12 @@ def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:
 
 
 def _enters(paper: Paper, rng: np.random.Generator) -> Records:
-    """Processes enter one by one, each through one that is surely inside by then."""
+    """Processes enter one by one or in batches, each through one that is surely inside by then."""
     steps = np.zeros(paper.processes, Step.dtype)
     order = np.arange(paper.processes)
     # Not on a round moment: nothing else is to happen at the same time.
-    steps["at"] = at = np.round(order * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
+    first = order - order % paper.joins_at_once
+    steps["at"] = at = np.round(first * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
     steps["what"], steps["who"] = What.ENTER, order
     rising = delays(paper)
     slow = rising[np.searchsorted(rising[:, 0], at, side="right") - 1, 1]
