@@ -3,7 +3,8 @@
 #   make test    style, types, layers, every test
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
-#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn;
+#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn, the
+#                   fleet against its reference;
 #                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
 #   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
@@ -54,6 +55,7 @@ campaign: $(READY)
 	@$(BIN)/python tests/oracle/campaign.py 1500
 	@$(BIN)/python tests/oracle/adaptive_campaign.py 850
 	@$(BIN)/python tests/sim/prc_campaign.py 400
+	@$(BIN)/python tests/differential/fleet_campaign.py 2000
 	@AFORESAID_CAMPAIGN=1 $(BIN)/python -m pytest -n 2 $$(grep -rl 'import scaled' tests --include='test_*.py')
 
 clean:

@@ -1,4 +1,4 @@
-"""Figure 5 of the PRC-broadcast paper, point by point: means over seeds, and how far they are from the paper's.
+"""Figure 5 of the PRC-broadcast paper, point by point: means over seeds, and how far the paper is from them.
 
     python benchmarks/bench_figure5.py                    # 100 and 1,000 processes, 12 seeds: 2 minutes
     python benchmarks/bench_figure5.py --processes 10000 --seeds 3

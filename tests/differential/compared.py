@@ -30,7 +30,13 @@ class Compared:
 
 def small(processes: int, seed: int, delay_ms: float, patience_s: float = 120.0, **more: Any) -> Plan:
     """A few minutes of the paper's experiment, with exchanges three times as often."""
-    parts: dict[str, Any] = {"minutes": 3.0, "speak_from": 0.5, "speak_until": 2.0, "broadcasts_per_second": 3, **more}
+    parts: dict[str, Any] = {
+        "minutes": 3.0,
+        "speak_from": 0.5,
+        "speak_until": 2.0,
+        "broadcasts_per_second": 3,
+        **more,
+    }
     paper = Paper(processes, seed, delay_ms=delay_ms, traced="all", **parts)
     return replace(paper.plan(), period=20_000_000_011, patience=round(patience_s * 1e9) + 7)
 

@@ -40,10 +40,15 @@ class PlannedSpray(Spray):
 
     def _ours_to_give(self, links: Links) -> list[Arc]:
         arcs = super()._ours_to_give(links)
+        self.usable = len(arcs)
         if self.host.run.plan.routes_stay:
             routes = {peer for pair in self.host.machine.retained for peer in pair}
             arcs = [arc for arc in arcs if arc.peer not in routes]
         return arcs
+
+    def _half(self, arcs: Sequence[Arc]) -> int:
+        """Of the arcs that stay, too."""
+        return self.usable // 2
 
 
 class Host(Recorder):

@@ -8,6 +8,7 @@ import pytest
 from aforesaid.fleet import Paper
 from aforesaid.fleet.plan import delays
 from differential.compared import compare, small
+from differential.fleet_campaign import differences
 from support.scale import scaled
 
 DELAYS_MS = (1.0, 40.000007, 300.000019, 1_300.000003)
@@ -81,28 +82,32 @@ def test_crashes_and_impatience(seed: int) -> None:
     assert compare(plan).differences == []
 
 
-@pytest.mark.parametrize(("delay_ms", "patience_s", "rate"), [(300.0, 2.0, 3), (1_300.0, 0.5, 10)])
-def test_crashes_and_handshakes_shorter_than_eight_hops(delay_ms: float, patience_s: float, rate: int) -> None:
+@pytest.mark.parametrize(("seed", "delay_ms", "rate"), [(2, 300.000019, 3), (0, 1_300.000003, 10)])
+def test_crashes_and_handshakes_shorter_than_eight_hops(seed: int, delay_ms: float, rate: int) -> None:
     """Messages are expected for longer than any handshake lasts, and floods take slots as well."""
     parts = {"crashes_per_minute": 30.0, "speak_until": 1.2, "minutes": 1.6, "broadcasts_per_second": rate}
-    assert compare(small(30, 2, delay_ms, patience_s, **parts)).differences == []
+    assert compare(small(30, seed, delay_ms, 2.0, **parts)).differences == []
 
 
-@pytest.mark.parametrize(("at_once", "partner", "routes_stay"), [(1, "any", True), (7, "oldest", True), (6, "any", False)])
-def test_the_authors_options(at_once: int, partner: str, routes_stay: bool) -> None:
+@pytest.mark.parametrize("seed", range(scaled(4, 16)))
+def test_the_authors_options(seed: int) -> None:
     """Batches that enter at the same moment; any neighbour as partner; routes that are not given away."""
-    for delay_ms in DELAYS_MS[:3]:
-        parts: Any = {"joins_at_once": at_once, "partner": partner, "routes_stay": routes_stay}
-        compared = compare(small(30, at_once, delay_ms, joins_per_second=20.0, **parts))
-        assert compared.differences == []
-        assert compared.control["Request"] > 20
+    parts: dict[str, Any] = {"joins_at_once": 1 + 5 * (seed % 3), "routes_stay": seed != 2}
+    parts["partner"] = ("any", "oldest")[seed % 2]
+    compared = compare(small(25, seed, DELAYS_MS[seed % 4], joins_per_second=20.0, **parts))
+    assert compared.differences == []
+    assert compared.control["Request"] > 20
 
 
 def test_a_crowd_at_once() -> None:
     """150 enter within a tenth of a second, before any exchange: a few have most of the arcs."""
     plan = small(150, 1, 1.0, joins_per_second=1_500.0, minutes=1.0, speak_until=0.6)
-    compared = compare(plan)
-    assert compared.differences == []
+    assert compare(plan).differences == []
+
+
+@pytest.mark.parametrize("seed", range(1_000, 1_012))
+def test_a_share_of_the_campaign(seed: int) -> None:
+    assert differences(seed) == [], f"python tests/differential/fleet_campaign.py 1 {seed}"
 
 
 def test_the_paper_s_delay_that_rises() -> None:

@@ -240,8 +240,13 @@ def test_a_burst_of_broadcasts_does_not_overrun_the_trace() -> None:
 @pytest.mark.parametrize(("joins_per_second", "at_once"), [(1_000.0, 1), (100.0, 10), (2_000.0, 200)])
 def test_tables_grow_with_what_joins_ask_of_them(joins_per_second: float, at_once: int) -> None:
     """Before the first exchange the arcs of fast joins pile up at a few processes."""
-    joins: Any = {"joins_per_second": joins_per_second, "joins_at_once": at_once}
-    parts = {"minutes": 3.0, "speak_from": 1.0, "speak_until": 1.2, "broadcasts_per_second": 1}
+    joins: dict[str, Any] = {"joins_per_second": joins_per_second, "joins_at_once": at_once}
+    parts: dict[str, Any] = {
+        "minutes": 3.0,
+        "speak_from": 1.0,
+        "speak_until": 1.2,
+        "broadcasts_per_second": 1,
+    }
     plan = Paper(1_000, 1, delay_ms=1.0, **joins, **parts).plan()
     world = World(plan)
     small_at_first = {name: len(table) for name, table in world.tables.items()}

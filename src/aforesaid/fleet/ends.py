@@ -100,7 +100,7 @@ def new_link(w: State, p: int, peer: int) -> int:
     w.free_link = lid + 1 + link.other
     links(w)[lid] = w.blank
     link.opener, link.other, link.number = p, peer, processes(w)[p].opened
-    link.route, link.route_back, link.tries = -1, -1, 1
+    link.route, link.route_back, link.tries, link.since = -1, -1, 1, w.oldest
     return lid
 
 

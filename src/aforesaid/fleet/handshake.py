@@ -187,8 +187,7 @@ def rho(w: State, p: int, lid: int) -> bool:
 @inner
 def note_first(w: State, lid: int, p: int) -> None:
     """Bα begins: from here on, deliveries are noted for the in-link."""
-    mine = end_of(w, lid, p)
-    mine.log_first, mine.since = hot(w)[p].logged, w.oldest
+    end_of(w, lid, p).log_first = hot(w)[p].logged
     hot(w)[p].noting += 1
 
 
@@ -197,8 +196,6 @@ def note_out(w: State, lid: int, p: int) -> None:
     """Bβ begins: from here on, deliveries are buffered for the out-link."""
     mine = end_of(w, lid, p)
     mine.out, mine.log_out = Out.BUFFERING, hot(w)[p].logged
-    if mine.into == In.NONE:
-        mine.since = w.oldest
     hot(w)[p].noting += 1
 
 

@@ -136,8 +136,6 @@ class Side(Record):
     log_out: int
     log_first: int
     log_second: int
-    since: int
-    """No message older than this serial is in its intervals of the log."""
     handshake_timer: int
     close_tries: int
     close_timer: int
@@ -145,6 +143,8 @@ class Side(Record):
 
 
 class Link(Record):
+    """Four cache lines."""
+
     opener: int
     other: int
     number: int
@@ -152,6 +152,8 @@ class Link(Record):
     route_back: int
     tries: int
     refs: int
+    since: int
+    """The oldest message under way when it was begun: none in a buffer of its handshake is older."""
     sides: Annotated[Rows[Side], 2]
     """The opener's, the other's."""
 
@@ -325,7 +327,7 @@ class State(Record):
     """A link row as nobody has used it."""
     rows_used: int
     spare: Annotated[Int64s, SPANS]
-    """By size, where rows lie that no list has any more, plus 1; the first of them says where the next lie."""
+    """By size, where rows lie that no list has any more, plus 1; the first of them says where others lie."""
     # Scratch, for one step of one process.
     notices: Listed
     """What became of links: `peer` is the link or process, `what` the news."""

@@ -1,4 +1,4 @@
-"""Lists of processes, of any length: spans of one table of rows, moved to where there is more room when full."""
+"""Lists of any length: spans of one table of rows, moved to where there is more room when they are full."""
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.layout import FEW, MARGIN, SPANS, Listed, Row, State

@@ -70,14 +70,19 @@ def period_over(w: State, p: int) -> None:
 
 @inner
 def fill_urn(w: State, p: int) -> int:
-    """Fill the urn with the arcs that p may give: those with a usable link. Returns their number."""
-    free = processes(w)[p].free
+    """Fill the urn with the arcs that p may give: those with a usable link, routes perhaps left out.
+
+    Returns half of the number of usable ones.
+    """
+    free, usable = processes(w)[p].free, 0
     w.urn.count = 0
     for i in range(free.count):
         peer = row(w, free, i).peer
-        if links_to(w, p, peer) and not (w.routes_stay and retained(w, p, peer)):
-            append(w, w.urn, peer, row(w, free, i).what)
-    return w.urn.count
+        if links_to(w, p, peer):
+            usable += 1
+            if not (w.routes_stay and retained(w, p, peer)):
+                append(w, w.urn, peer, row(w, free, i).what)
+    return usable // 2
 
 
 @inner
@@ -104,14 +109,14 @@ def oldest_of_urn(w: State) -> int:
 @inner
 def ask_exchange(w: State, p: int) -> None:
     """Offer half to the oldest neighbour; the arc to it is part of that half."""
-    count = fill_urn(w, p)
-    if count == 0:
+    half = fill_urn(w, p)
+    if w.urn.count == 0:
         return
-    me, place = processes(w)[p], choose(w, p, count) if w.partner_uniform else oldest_of_urn(w)
+    me, place = processes(w)[p], choose(w, p, w.urn.count) if w.partner_uniform else oldest_of_urn(w)
     partner = row(w, w.urn, place).peer
     me.lent.count, me.offer.count = 0, 0
     give(w, p, place, me.lent, me.offer, partner)
-    for _ in range(count // 2 - 1):
+    for _ in range(min(half - 1, w.urn.count)):
         give(w, p, choose(w, p, w.urn.count), me.lent, me.offer, partner)
     me.begun += 1
     me.pending, me.exchange = partner, me.begun
@@ -132,7 +137,7 @@ def answer(w: State, p: int, source: int, exchange: int) -> None:
     """Take what is offered, and give half of ours for it, but no arcs to the asker."""
     if not links_to(w, p, source):
         return
-    half, sample = fill_urn(w, p) // 2, processes(w)[source].answer
+    half, sample = fill_urn(w, p), processes(w)[source].answer
     remove_all(w, w.urn, source)
     w.given.count, sample.count = 0, 0
     for _ in range(min(half, w.urn.count)):

@@ -96,11 +96,10 @@ def retention_of(w: State, p: int, partner: int, peer: int) -> int:
 @inner
 def retained(w: State, p: int, peer: int) -> bool:
     """Whether a pair that we mediate for names the peer."""
-    pairs = processes(w)[p].retained
-    for i in range(pairs.count):
-        if row(w, pairs, i).what == peer or row(w, pairs, i).peer == peer:
-            return True
-    return False
+    pairs, place = processes(w)[p].retained, 0
+    while place < pairs.count and row(w, pairs, place).what != peer and row(w, pairs, place).peer != peer:
+        place += 1
+    return place < pairs.count
 
 
 @inner

@@ -1,4 +1,4 @@
-"""A world to run a plan in: its tables, with room for what the plan will likely need, and more when it needs more."""
+"""A world to run a plan in: its tables, with room for what the plan will likely need, or more if it does."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from aforesaid.fleet.errors import FleetFull
 from aforesaid.fleet.layout import BITS, LANES, MARGIN, SLOTS_MARGIN, WIRES_MARGIN, WORDS_MAX, State
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.states import In, Out, What
+from aforesaid.fleet.tables import LINE
 
 EVENTS_MAX = 1 << 18
 
@@ -27,23 +28,23 @@ class World:
         self._state = np.zeros(1, State.dtype)
         self.w: State = self._state[0]
         self.tables: dict[str, Table] = {
-            "hot": np.zeros(n, layout.Hot.dtype),
-            "masks": np.zeros((slots, n), np.int64),
-            "wires": np.zeros((n, 1 + BITS), np.int32),
-            "wired": np.zeros((n, 1 + BITS), np.int32),
-            "logs": np.zeros((n, slots + layout.LOG_PADDING), np.int64),
-            "processes": np.zeros(n, layout.Process.dtype),
-            "rows": np.zeros(64 * n + 2 * MARGIN, layout.Row.dtype),
-            "links": np.zeros(16 * n + 2 * MARGIN, layout.Link.dtype),
-            "fifo": np.zeros(_forwards(plan), np.int64),
-            "heap": np.zeros(n + 2 * MARGIN, layout.Timer.dtype),
-            "lanes": np.zeros(LANES * _power(2 * MARGIN + n), layout.Timer.dtype),
-            "slots": np.zeros(slots, layout.Slot.dtype),
-            "series": np.zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype),
-            "events": np.zeros(EVENTS_MAX, layout.Event.dtype),
+            "hot": _zeros(n, layout.Hot.dtype),
+            "masks": _zeros((slots, n), np.int64),
+            "wires": _zeros((n, 1 + BITS), np.int32),
+            "wired": _zeros((n, 1 + BITS), np.int32),
+            "logs": _zeros((n, slots + layout.LOG_PADDING), np.int64),
+            "processes": _zeros(n, layout.Process.dtype),
+            "rows": _zeros(64 * n + 2 * MARGIN, layout.Row.dtype),
+            "links": _zeros(16 * n + 2 * MARGIN, layout.Link.dtype),
+            "fifo": _zeros(_forwards(plan), np.int64),
+            "heap": _zeros(n + 2 * MARGIN, layout.Timer.dtype),
+            "lanes": _zeros(LANES * _power(2 * MARGIN + n), layout.Timer.dtype),
+            "slots": _zeros(slots, layout.Slot.dtype),
+            "series": _zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype),
+            "events": _zeros(EVENTS_MAX, layout.Event.dtype),
             "schedule": np.ascontiguousarray(plan.schedule),
             "delays": np.ascontiguousarray(plan.delay, np.int64).view(layout.Delay.dtype)[:, 0],
-            "runs": np.zeros(_power(max(1 << 12, n)), layout.Run.dtype),
+            "runs": _zeros(_power(max(1 << 12, n)), layout.Run.dtype),
         }
         self._begin()
 
@@ -124,12 +125,13 @@ class World:
 
         Needed are those under way or expected, and those in the buffers of handshakes.
         """
-        w, sides = self.w, self.links["sides"]
+        w = self.w
         if w.serials - w.kept + SLOTS_MARGIN <= len(self.slots):
             return
-        noting = (sides["out"] == Out.BUFFERING) | (sides["out"] == Out.SAFE)
-        noting |= (sides["into"] != In.NONE) & (sides["into"] != In.OPEN)
-        w.kept = min(int(w.oldest), int(sides["since"][noting].min(initial=w.serials)))
+        out, into = (self.links["sides"][end] for end in ("out", "into"))
+        noting = (out == Out.BUFFERING) | (out == Out.SAFE) | ((into != In.NONE) & (into != In.OPEN))
+        since = self.links["since"][noting.any(1) & (self.links["number"] > 0)]
+        w.kept = min(int(w.oldest), int(since.min(initial=w.serials)))
         if w.serials - w.kept + 2 * SLOTS_MARGIN <= len(self.slots):
             return
         count, first = len(self.slots), max(0, int(w.serials) - len(self.slots))
@@ -141,13 +143,23 @@ class World:
         self.tables["logs"] = logs
 
 
+def _zeros(shape: int | tuple[int, ...], dtype: Any) -> Table:
+    """A table that begins with a cache line."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    begin = -raw.ctypes.data % LINE
+    return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
 def _longer(table: Table) -> Table:
-    return np.concatenate([table, np.zeros_like(table)])
+    longer = _zeros((2 * len(table), *table.shape[1:]), table.dtype)
+    longer[: len(table)] = table
+    return longer
 
 
 def _turned(ring: Table, first: int, end: int) -> Table:
     """A ring of twice the length, with what the old one has from a place on up to another."""
-    longer, places = _longer(np.zeros_like(ring)), np.arange(first, end)
+    longer, places = _zeros((2 * len(ring), *ring.shape[1:]), ring.dtype), np.arange(first, end)
     longer[places & (len(longer) - 1)] = ring[places & (len(ring) - 1)]
     return longer
 

@@ -5,9 +5,9 @@ Nédelec and others (2017); Nédelec, Molli and Mostéfaoui (2018b), section 3, 
 The view is a multiset of arcs, each a peer and an age. Joins add arcs, crashes take some away, and exchanges
 only move them: so views stay near ln N, and nobody needs to know N.
 - Join: the newcomer takes its contact; the contact introduces it to the peer of each of its arcs.
-- Every period, arcs grow older, and half of them (rounded down, one at least: that to the neighbour) go to the
-  oldest neighbour for half of its own (rounded down), none of them to the asker. An arc given to the peer that
-  it names is turned round and names the giver: nobody ever has an arc to itself.
+- Every period, arcs grow older, and half of them, rounded down, go to the oldest neighbour, at least the one
+  to it. It gives half of its own for them, rounded down, none to the asker. An arc given to
+  the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
 - Peer down: its arcs go, and each is replaced, with probability 1 - 1/|view|, by a second arc to a random
   neighbour. Arc down: the same, with certainty.
 
@@ -168,7 +168,7 @@ class Spray(Sampler):
         ours = self._ours_to_give(links)
         if not ours:
             return
-        half = len(ours) // 2
+        half = self._half(ours)
         chosen = ours.pop(self._place_of_partner(ours, links))
         self.lent = [chosen, *_drawn(half - 1, ours, links)]
         self._remove(self.lent)
@@ -191,7 +191,7 @@ class Spray(Sampler):
             return  # It could mediate nothing. If it is alive and still offers, it will ask again.
         ours = self._ours_to_give(links)
         others = [arc for arc in ours if arc.peer != source]
-        given = _drawn(min(len(ours) // 2, len(others)), others, links)
+        given = _drawn(self._half(ours), others, links)
         self._remove(given)
         self.answers[source] = Reply(request.exchange, tuple(given))
         links.send(source, self.answers[source])
@@ -231,6 +231,9 @@ class Spray(Sampler):
     def _ours_to_give(self, links: Links) -> list[Arc]:
         return [arc for arc in self.free if links.usable(arc.peer)]
 
+    def _half(self, arcs: Sequence[Arc]) -> int:
+        return len(arcs) // 2
+
     def _remove(self, arcs: Iterable[Arc]) -> None:
         """Arcs of the same peer and age are the same to everyone: one of them goes for each."""
         for arc in arcs:
@@ -242,6 +245,6 @@ class Spray(Sampler):
 
 
 def _drawn(count: int, arcs: Iterable[Arc], links: Links) -> list[Arc]:
-    """So many of the arcs, at random, none twice."""
+    """So many of the arcs, or all, at random, none twice."""
     urn = list(arcs)
-    return [urn.pop(links.choose("arc", len(urn))) for _ in range(count)]
+    return [urn.pop(links.choose("arc", len(urn))) for _ in range(min(count, len(urn)))]
