@@ -15,8 +15,11 @@ MINUTE = 60 * SECOND
 SETTLED = MINUTE // 2
 """After so long a process that entered is surely inside."""
 
-PROCESSES_MAX = (1 << 25) // 4
-"""An entry of a wire row has 25 bits for its column, of which some processes need several."""
+COLUMNS_MAX = 1 << 25
+"""An entry of a wire row has 25 bits for its column of the masks."""
+
+PROCESSES_MAX = COLUMNS_MAX // 4
+"""Some processes need several columns."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.fleet import layout
 from aforesaid.fleet.errors import FleetFull
 from aforesaid.fleet.layout import BITS, LANES, MARGIN, SLOTS_MARGIN, WIRES_MARGIN, WORDS_MAX, State
-from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.plan import COLUMNS_MAX, Plan
 from aforesaid.fleet.states import In, Out, What
 from aforesaid.fleet.tables import LINE
 
@@ -116,8 +116,8 @@ class World:
         n = self.plan.processes
         words = self.masks.shape[1] // n
         if (self.hot["open_count"] >= words * BITS).any():
-            if words == WORDS_MAX:
-                raise FleetFull(f"a process has more than {BITS * WORDS_MAX} links (seed {self.plan.seed})")
+            if words == WORDS_MAX or (words + 1) * n > COLUMNS_MAX:
+                raise FleetFull(f"a process has more than {BITS * words} links (seed {self.plan.seed})")
             self.tables["masks"] = np.hstack([self.masks, np.zeros((len(self.masks), n), np.int64)])
 
     def _add_slots(self) -> None:
@@ -148,7 +148,8 @@ def _zeros(shape: int | tuple[int, ...], dtype: Any) -> Table:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(size + LINE, np.uint8)
     begin = -raw.ctypes.data % LINE
-    return raw[begin : begin + size].view(dtype).reshape(shape)
+    table: Table = raw[begin : begin + size].view(dtype).reshape(shape)
+    return table
 
 
 def _longer(table: Table) -> Table:
