@@ -53,9 +53,12 @@ def variants(processes: int, options: bool) -> dict[str, Paper]:
     authors, ours = authors_experiment(processes), Paper(processes)
     found = {"as the authors' code runs it": authors}
     if options:
-        joins = {"joins_per_second": ours.joins_per_second, "joins_at_once": 1}
+        one_by_one = {"joins_per_second": ours.joins_per_second, "joins_at_once": 1}
         found |= {
-            "but joins one by one, 10 a second": replace(authors, **joins),
+            "but joins one by one, 10 a second": replace(authors, **one_by_one),
+            "but joins ten at a time, 100 a second": replace(
+                authors, joins_per_second=100.0, joins_at_once=10
+            ),
             "but the oldest neighbour as partner": replace(authors, partner="oldest"),
             "but routes are given away, too": replace(authors, routes_stay=False),
             "ours": ours,
