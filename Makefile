@@ -7,13 +7,14 @@
 #                   fleet against its reference;
 #                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
+#   make campaign-nodes     10,000 worlds of fixed and 10,000 of changing groups of real nodes (docs/world.md)
 #   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench campaign campaign-cluster campaign-net format clean
+.PHONY: demo test lint bench campaign campaign-cluster campaign-net campaign-nodes format clean
 .DEFAULT_GOAL := test
 
 # Set up again only when the project's metadata or pins change.
@@ -40,6 +41,10 @@ lint: $(READY)
 
 campaign-cluster: $(READY)
 	@$(BIN)/python tests/spark/cluster_campaign.py
+
+campaign-nodes: $(READY)
+	@$(BIN)/aforesaid world --group fixed --seeds 10000
+	@$(BIN)/aforesaid world --group changing --seeds 10000
 
 campaign-net: $(READY)
 	@for c in "weather 180" "crowd 120" "processes 120" "dead 180" "hostile 1000000"; do \

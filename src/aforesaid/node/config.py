@@ -65,8 +65,12 @@ class Config(Part, frozen=True):
     """Where others find this node, if not where it listens (prc_spray)."""
     peers: dict[Process, str] = field(default_factory=dict)
     """The other members of a fixed group, each with its address."""
-    contact: str | None = None
-    """The address of one member to join through (prc_spray); without it this node founds a group."""
+    contact: str | list[str] | None = None
+    """The address of a member to join through, or of several (prc_spray); without it this node founds a
+    group, unless its directory remembers members of one."""
+    outside_s: Seconds = 15.0
+    """Who has lost its group and looks for it so long in vain founds it anew; who says something meanwhile
+    waits for twice as long at most (prc_spray)."""
     directory: str | None = None
     """Where the node keeps its incarnation, its trace segments and its control socket."""
     trace: bool = True
@@ -151,6 +155,11 @@ class Config(Part, frozen=True):
         return tuple(sorted((self.name, *self.peers)))
 
     @property
+    def contacts(self) -> list[str]:
+        """Where to join a changing group."""
+        return [self.contact] if isinstance(self.contact, str) else list(self.contact or ())
+
+    @property
     def entry(self) -> Algorithm:
         return algorithm(self.algorithm)
 
@@ -176,14 +185,15 @@ class Config(Part, frozen=True):
         return entry
 
     def _membership(self, entry: Algorithm) -> None:
-        if Need.FIXED_GROUP in entry.needs and self.contact is not None:
+        if Need.FIXED_GROUP in entry.needs and self.contacts:
             raise Misuse(f"contact: {entry.name} has a fixed group; name its members in [peers]")
         if Need.FIXED_GROUP not in entry.needs and self.peers:
             raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
 
     def _addresses(self) -> dict[str, Address]:
         """By the key that says them."""
-        texts = {"listen": self.listen, "advertise": self.advertise, "contact": self.contact}
+        texts = {"listen": self.listen, "advertise": self.advertise}
+        texts |= {"contact" if len(self.contacts) == 1 else f"contact {at}": at for at in self.contacts}
         texts |= {f"peers.{name}": text for name, text in self.peers.items()}
         found: dict[str, Address] = {}
         for key, text in texts.items():

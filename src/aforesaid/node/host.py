@@ -10,8 +10,6 @@ in the first case, so that an application may wait for room to send before it ta
 """
 
 import asyncio
-import random
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,6 +30,7 @@ from aforesaid.core import (
     declaration_of,
     saying,
 )
+from aforesaid.ground import ground
 from aforesaid.node.building import backlog_of, flight_of, machine_of
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
@@ -97,8 +96,9 @@ class Host:
         self._senders = Senders(self.flight.room, self.check)
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
-        self._chance = random.Random()
-        self._wall_ahead = time.time_ns() - time.monotonic_ns()
+        self._chance = ground().chance
+        self.now: Callable[[], Nanoseconds] = ground().monotonic_ns
+        self._wall_ahead = ground().time_ns() - self.now()
 
     # --------------------------------------------------------------------------------- for the node
 
@@ -182,6 +182,11 @@ class Host:
             self.inbox.close(error)
             self.inside.set()
             self.end(error)
+            # It will never say anything again: nobody is to wait for it.
+            try:
+                self.carrier.bye()
+            except Exception as last:
+                tell("cannot say goodbye", level="warning", error=repr(last))
 
     def end(self, error: Exception) -> None:
         """No more calls to the protocol."""
@@ -200,12 +205,9 @@ class Host:
         """True while others may not have what was said here."""
         return self.flight.held > 0 or self._outbox.count > 0 or self.carrier.buffered() > 0
 
-    def now(self) -> Nanoseconds:
-        return time.monotonic_ns()
-
     def wall(self) -> Nanoseconds:
         """The time for the trace."""
-        return time.monotonic_ns() + self._wall_ahead
+        return self.now() + self._wall_ahead
 
     def record(self, *event: Any) -> None:
         if self.recorder is not None:

@@ -1,7 +1,6 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -9,6 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
+from aforesaid.ground import ground
 from aforesaid.node.building import carrier_of, segments_of
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.switchboard import Unreached
@@ -20,6 +20,7 @@ from aforesaid.node.operating.control import Control
 from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, silences_of
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.operating.logs import tell
+from aforesaid.node.operating.members import Members
 from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
@@ -55,7 +56,7 @@ class Node:
     async def __aenter__(self) -> Self:
         if self._host is not None:
             raise Misuse("a Node is entered once; make another one")
-        await self._start(next_incarnation(self.config.directory), self._contacts())
+        await self._enter_group()
         if self.config.directory is not None:
             try:
                 await _to_the_end(self._take_questions(self.config.directory))
@@ -257,10 +258,38 @@ class Node:
             except Isolated:
                 if self._closing:
                     raise
+                await self._inside_again()
+
+    async def _inside_again(self) -> None:
+        """Until the next incarnation is in its group; not for ever, for the caller may know what to do."""
+        try:
+            async with asyncio.timeout(2 * self.config.outside_s):
                 await self._member.wait()
+        except TimeoutError:
+            known = dict.fromkeys(self._book.best(but=self.config.name) + self._contacts())
+            away = f"{self.config.name} has been outside its group for {2 * self.config.outside_s:g} s"
+            raise Isolated(f"{away}; nobody lets it in at {', '.join(map(str, known))}") from None
 
     def _contacts(self) -> list[Address]:
-        return [] if self.config.contact is None else [Address.parse(self.config.contact)]
+        return [Address.parse(text) for text in self.config.contacts]
+
+    async def _enter_group(self) -> None:
+        """Found a group, or join one: through the contacts, or those remembered from the last time.
+
+        Where all were stopped and start again, all remember each other, and one of them founds it anew.
+        """
+        remembered = Members(self.config.directory).read() if self.config.entry.linked else []
+        rejoining: Rejoining[Address] = Rejoining(self.config.name, not self.config.contacts, None)
+        incarnation = 0
+        while True:
+            incarnation = next_incarnation(self.config.directory, incarnation)
+            try:
+                return await self._start(incarnation, rejoining.places(self._contacts() + remembered))
+            except Unreached as error:
+                if not remembered or not (rejoining.unreached(error.search) or error.search.outsiders):
+                    raise
+                tell("looks for its group", name=self.config.name, error=str(error))
+                await asyncio.sleep(0 if rejoining.founds else self.config.heartbeat_s)
 
     async def _start(self, incarnation: int, contacts: Sequence[Address]) -> None:
         """Begin an incarnation; it founds a group, or joins one through the first member that is there."""
@@ -304,11 +333,16 @@ class Node:
     async def _beat(self) -> None:
         """One timer for all peers: heartbeats to the idle, and eviction of the silent if so configured."""
         evict_after = round(self.config.evict_after_s * SECOND)
-        beaten = time.monotonic_ns()
+        clock, members = ground().monotonic_ns, Members(self.config.directory)
+        beaten = clock()
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
-            host, now = self._running, time.monotonic_ns()
+            host, now = self._running, clock()
+            if host.error is not None and not isinstance(host.error, Isolated):
+                return  # Who has failed is not to be taken for alive.
             host.carrier.beat(now)
+            if host.entry.linked:
+                members.keep(host.carrier.members())
             # Who stood still itself lets others be heard before it judges them.
             stood_still = now - beaten > 1.5 * SECOND * self.config.heartbeat_s
             beaten = now
@@ -336,7 +370,9 @@ class Node:
 
     async def _rejoin(self, last: int, elsewhere: Address | None) -> None:
         """Through the first member that is there; if there is none, one founds the group anew."""
-        rejoining = Rejoining(self.config.name, self.config.contact is None, elsewhere)
+        rejoining = Rejoining(self.config.name, not self.config.contacts, elsewhere)
+        clock = ground().monotonic_ns
+        despair = clock() + round(self.config.outside_s * SECOND)
         while True:
             last = next_incarnation(self.config.directory, last)
             known = self._book.best(but=self.config.name) + self._contacts()
@@ -345,7 +381,7 @@ class Node:
                 return
             except Unreached as error:
                 tell("cannot rejoin", level="warning", error=str(error))
-                if rejoining.unreached(error.search):
+                if rejoining.unreached(error.search, despairs=clock() > despair):
                     continue
             except Misuse as error:
                 tell("cannot rejoin", level="warning", error=str(error))
@@ -368,13 +404,13 @@ class Node:
 
     async def _hand_over(self) -> None:
         """Until the neighbours have linked with each other, where they have few other links."""
-        host, began = self._running, time.monotonic()
+        host, began = self._running, self._running.now()
         host.hand_over()
         while host.needed:
             host.check()
             await asyncio.sleep(DRAIN_POLL_S)
         # The last steps of a handshake need no mediator, and take less than those that did.
-        await asyncio.sleep(time.monotonic() - began)
+        await asyncio.sleep((host.now() - began) / SECOND)
 
     async def _stop(self) -> None:
         if self._control is not None:

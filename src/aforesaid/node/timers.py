@@ -8,12 +8,12 @@ that is moved with every acknowledgment costs a dictionary entry, not a heap ope
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 
 from aforesaid.core import SECOND, Nanoseconds, Timer
+from aforesaid.ground import ground
 
 STOOD_STILL: Nanoseconds = SECOND // 10
 """A loop that is later than this stood still."""
@@ -25,6 +25,7 @@ class Timers:
     def __init__(self, expired: Callable[[Timer], None]) -> None:
         self._expired = expired
         self._loop = asyncio.get_running_loop()
+        self._now = ground().monotonic_ns
         self._deadlines: dict[Timer, Nanoseconds] = {}
         self._queued: dict[Timer, Nanoseconds] = {}
         """Of each timer in the heap, the deadline that counts there."""
@@ -53,7 +54,7 @@ class Timers:
         """These are due at once, if they are armed: in an asynchronous system any timer may be early."""
         for timer in timers:
             if timer in self._deadlines:
-                self.arm(timer, time.monotonic_ns())
+                self.arm(timer, self._now())
 
     def clear(self) -> None:
         """Forget them all."""
@@ -72,12 +73,12 @@ class Timers:
         if self._handle is not None:
             self._handle.cancel()
         self._wakes_at = self._heap[0][0]
-        wait = max(0, self._wakes_at - time.monotonic_ns()) / SECOND
+        wait = max(0, self._wakes_at - self._now()) / SECOND
         self._handle = self._loop.call_later(wait, self._wake)
 
     def _wake(self) -> None:
         self._handle = None
-        now = time.monotonic_ns()
+        now = self._now()
         late = now - self._wakes_at
         if late > STOOD_STILL and not self._put_off:
             self._put_off = True

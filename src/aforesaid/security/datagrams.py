@@ -33,7 +33,8 @@ from aforesaid.security.keys import ClusterKey
 from aforesaid.security.windows import Window
 from aforesaid.wire.packet import SEALED, Header, Opened, read_header
 
-NOBODY = bytes(8)
+SESSION_BYTES = 8
+NOBODY = bytes(SESSION_BYTES)
 """The receiver's session in a greeting."""
 
 _SEAL = Struct(">4s8s8s")
@@ -91,7 +92,7 @@ class Sealer:
         self, ring: KeyRing, me: Header, session: bytes | None = None, receivers_max: int = 4096
     ) -> None:
         self.ring = ring
-        self.session = os.urandom(8) if session is None else session
+        self.session = os.urandom(SESSION_BYTES) if session is None else session
         self.receivers_max = receivers_max
         self._header = me.encode(SEALED)
         self._towards: dict[bytes, _Towards] = {}

@@ -7,11 +7,11 @@ was lost, and whether to look for him, is for others.
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from typing import Any
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
 HANDSHAKE_S = 5.0
@@ -28,7 +28,8 @@ class Stream(asyncio.Protocol):
         self.on_lost: Callable[[], None] = _ignore_nothing
         self.on_drained: Callable[[], None] = _ignore_nothing
         """Called when less than half of what `limit` allows is left to be written."""
-        self.heard_ns = self.spoke_ns = time.monotonic_ns()
+        self._now = ground().monotonic_ns
+        self.heard_ns = self.spoke_ns = self._now()
         """When bytes last came, and when some were last written."""
         self.lost = False
         """True once nothing more can be written, or will be handed over."""
@@ -55,7 +56,7 @@ class Stream(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         # A connection that just broke is closing, and `on_lost` is about to be called.
         if not self.lost and not self._transport.is_closing():
-            self.spoke_ns = time.monotonic_ns()
+            self.spoke_ns = self._now()
             self._transport.write(data)
 
     def pause(self) -> None:
@@ -65,7 +66,7 @@ class Stream(asyncio.Protocol):
 
     def resume(self) -> None:
         if not self.lost:
-            self.heard_ns = time.monotonic_ns()
+            self.heard_ns = self._now()
             self._transport.resume_reading()
 
     def close(self) -> None:
@@ -105,7 +106,7 @@ class Stream(asyncio.Protocol):
             self._on_open(self)
 
     def data_received(self, data: bytes) -> None:
-        self.heard_ns = time.monotonic_ns()
+        self.heard_ns = self._now()
         self.on_data(data)
 
     def resume_writing(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
 BURST = 64
@@ -38,7 +39,7 @@ class Datagrams:
     async def open(address: Address, size_max: int, take: Take) -> "Datagrams":
         """Bind the address. A datagram longer than `size_max` arrives as `size_max + 1` bytes of it."""
         family, numeric = await address.resolve(socket.SOCK_DGRAM)
-        sock = socket.socket(family, socket.SOCK_DGRAM)
+        sock = ground().socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):

@@ -6,11 +6,11 @@ group starts anew.
 """
 
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
+from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
@@ -58,6 +58,7 @@ class DatagramCarrier:
         self._seals = seals
         self._inlet = inlet
         self._above = above
+        self._now = ground().monotonic_ns
         self._peers: dict[Process, Peer] = {}
         self._gone: set[Process] = set()
         self._body_max = self._size_max - seals.overhead
@@ -73,7 +74,7 @@ class DatagramCarrier:
             _, numeric = await address.resolve(socket.SOCK_DGRAM)
             self._peers[name] = Peer(numeric, None if self._seals.greets else b"")
         for peer in self._peers.values():
-            self._greet(peer, time.monotonic_ns())
+            self._greet(peer, self._now())
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
@@ -81,10 +82,10 @@ class DatagramCarrier:
             return
         if to.session is None:
             to.waiting += frames[: UNGREETED_FRAMES_MAX - len(to.waiting)]
-            self._greet(to, time.monotonic_ns())
+            self._greet(to, self._now())
             return
         encode_frame = self._inlet.codec.encode
-        to.spoke = time.monotonic_ns()
+        to.spoke = self._now()
         seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
         for body in pack([encode_frame(frame) for frame in frames], self._body_max):
             send(seal(body, session), numeric)
@@ -108,7 +109,7 @@ class DatagramCarrier:
 
     def connected(self) -> list[Process]:
         """Those heard within the last three heartbeats."""
-        since = time.monotonic_ns() - 3 * self._heartbeat
+        since = self._now() - 3 * self._heartbeat
         return [name for name, peer in self._peers.items() if peer.heard is not None and peer.heard > since]
 
     def forget(self, peer: Process) -> None:
@@ -130,7 +131,7 @@ class DatagramCarrier:
         self._seals.rekey(config)
 
     def bye(self) -> None:
-        now = time.monotonic_ns()
+        now = self._now()
         for peer in self._peers.values():
             for _ in range(BYES if peer.session is not None else 0):
                 self._say(peer, encode(Note(bye=True)), now)
@@ -150,7 +151,7 @@ class DatagramCarrier:
             self._send(self._seals.greet(), peer.numeric)
 
     def _arrived(self, datagrams: list[bytes]) -> None:
-        now = time.monotonic_ns()
+        now = self._now()
         try:
             for data in datagrams:
                 try:

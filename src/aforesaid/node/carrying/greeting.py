@@ -4,10 +4,10 @@ Until that is done only so many bytes are looked at as a header and a hello take
 """
 
 import asyncio
-import time
 from typing import NamedTuple
 
 from aforesaid.core import Process, Refused
+from aforesaid.ground import ground
 from aforesaid.node.carrying.notes import Hello, encode, read_hello
 from aforesaid.transport import Stream
 from aforesaid.wire import Records, record
@@ -34,7 +34,7 @@ class Greeting:
 
     def __init__(self, stream: Stream, me: Header, expected: Process | None) -> None:
         self.stream = stream
-        self.began = time.monotonic_ns()
+        self.began = ground().monotonic_ns()
         self.answer: asyncio.Future[Greeted] = asyncio.get_running_loop().create_future()
         self._me = me
         self._expected = expected

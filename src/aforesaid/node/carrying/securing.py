@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.core import Misuse, Process
+from aforesaid.ground import ground
 from aforesaid.node.config import Config
 from aforesaid.wire.packet import Clear, Header
 
@@ -50,10 +51,10 @@ class Sealed:
     greets = True
 
     def __init__(self, keys: "list[ClusterKey]", me: Header) -> None:
-        from aforesaid.security.datagrams import KeyRing, Opener, Sealer
+        from aforesaid.security.datagrams import SESSION_BYTES, KeyRing, Opener, Sealer
 
         self.ring = KeyRing(*keys)
-        self._sealer = Sealer(self.ring, me)
+        self._sealer = Sealer(self.ring, me, session=ground().urandom(SESSION_BYTES))
         self._opener = Opener(self.ring, me, self._sealer.session)
         self.overhead = self._sealer.overhead
         self.seal = self._sealer.seal

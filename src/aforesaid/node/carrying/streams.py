@@ -8,17 +8,16 @@ enough to keep it. In a changing group a stream without use and without a link i
 How streams come about is the `switchboard`'s business.
 """
 
-import random
 import ssl
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
+from aforesaid.ground import ground
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.greeting import Greeted, Greeting
-from aforesaid.node.carrying.notes import Note, encode, entry_of, is_note, read_note, word_of
+from aforesaid.node.carrying.notes import Entry, Note, encode, entry_of, is_note, read_note, word_of
 from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
@@ -56,7 +55,9 @@ class StreamCarrier:
         self._inlet = inlet
         self._above = above
         self._heartbeat = round(config.heartbeat_s * SECOND)
-        self._beaten = time.monotonic_ns()
+        self._now = ground().monotonic_ns
+        self._choose = ground().chance.randrange
+        self._beaten = self._now()
         self._changing = config.entry.linked
         self._book = book
         self._member = Member(me.source, me.incarnation, book)
@@ -91,7 +92,7 @@ class StreamCarrier:
             self.refused["no address"] += 1
             self._above.lost(peer)
             return
-        to.used = time.monotonic_ns()
+        to.used = self._now()
         if self._changing:
             self._tell_addresses(to, frames)
         encode_frame = self._inlet.codec.encode
@@ -186,7 +187,7 @@ class StreamCarrier:
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
         peer.stand(stream, epoch)
-        peer.used = time.monotonic_ns()
+        peer.used = self._now()
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
         stream.on_lost = lambda: self.lost(peer, stream)
@@ -251,11 +252,13 @@ class StreamCarrier:
             self._switchboard.call(peer)
 
     def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
-        telling = self._member.beat(neighbours, lambda label, count: random.randrange(count))
+        telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
-        for name in neighbours:
+        known = self._acquaintances(neighbours)
+        for name in sorted(neighbours):
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
+                self._introduce(peer, known)
                 peer.stream.write(word)
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
@@ -265,8 +268,17 @@ class StreamCarrier:
         if address is not None:
             self._above.apart(address)
 
+    def _acquaintances(self, neighbours: set[Process]) -> set[Entry]:
+        """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""
+        other = self._book.anyone({self._me.source, *neighbours}, lambda label, count: self._choose(count))
+        names = neighbours if other is None else {*neighbours, other}
+        return {entry for name in names if (entry := self._book.entry(name)) is not None}
+
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        named = {entry for frame in frames for entry in self._book.named_in(frame)}
+        self._introduce(peer, {entry for frame in frames for entry in self._book.named_in(frame)})
+
+    def _introduce(self, peer: Peer, named: set[Entry]) -> None:
+        """Tell a peer where these are, each once on a stream."""
         news = {entry for entry in named - peer.told if entry.name != peer.name}
         if news:
             peer.told |= news
@@ -289,7 +301,7 @@ class StreamCarrier:
         return take
 
     def _hear(self, peer: Peer, stream: Stream, bodies: Sequence[bytes]) -> None:
-        now = time.monotonic_ns()
+        now = self._now()
         for body in bodies:
             if not body or stream.lost:
                 continue

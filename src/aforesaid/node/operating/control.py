@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.node.operating.claim import Claim
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ class Control:
     async def _listen(self) -> None:
         try:
             self._path.unlink(missing_ok=True)
-            # Created for its owner only: whoever may connect may evict.
-            mask = os.umask(0o177)
+            listening = _bound(self._path)
             try:
-                self._server = await asyncio.start_unix_server(self._talk, self._path, limit=LINE_BYTES_MAX)
-            finally:
-                os.umask(mask)
+                self._server = await asyncio.start_unix_server(
+                    self._talk, sock=listening, limit=LINE_BYTES_MAX
+                )
+            except BaseException:
+                listening.close()
+                raise
         except OSError as error:
             raise Misuse(f"cannot make {self._path}: {error.strerror or error}") from error
 
@@ -76,6 +79,21 @@ class Control:
         finally:
             self._talks.discard(talk)
             writer.close()
+
+
+def _bound(path: Path) -> Any:
+    """A socket for its owner only: whoever may connect may evict."""
+    listening = ground().socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # The mask is the whole process's: nothing is awaited while it is changed.
+    mask = os.umask(0o177)
+    try:
+        listening.bind(str(path))
+    except BaseException:
+        listening.close()
+        raise
+    finally:
+        os.umask(mask)
+    return listening
 
 
 def ask(directory: str, request: dict[str, Any]) -> Any:

@@ -5,11 +5,10 @@ directory, the last one is kept there and the next is higher even if the clock w
 directory, on a machine whose clock was set back, is refused by its peers until the clock has caught up.
 """
 
-import os
-import time
 from pathlib import Path
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.node.operating.claim import Claim
 
 _EPOCH_MS = 1_577_836_800_000
@@ -19,23 +18,19 @@ _MAX = 2**63 - 1
 
 def next_incarnation(directory: str | None, last: int = 0) -> int:
     """A new one, on disk before anyone hears of it."""
-    new = max(time.time_ns() // 1_000_000 - _EPOCH_MS, last + 1)
+    new = max(ground().time_ns() // 1_000_000 - _EPOCH_MS, last + 1)
     if directory is None:
         return new
-    path = Path(directory) / _FILE
+    path, disk = Path(directory) / _FILE, ground().disk
     if not last:
         # Another node's number is not to be touched, nor are its peers to hear of a second one.
         Claim(directory).release()
     try:
-        new = max(new, int(path.read_text()) + 1 if path.exists() else 0)
+        kept = disk.read(path)
+        new = max(new, 0 if kept is None else int(kept) + 1)
         if new > _MAX:
             raise ValueError(f"{new} would be too large")
-        beside = path.with_suffix(".new")
-        with beside.open("w") as file:
-            file.write(f"{new}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        disk.replace(path, f"{new}\n")
     except ValueError as error:
         advice = "remove it if the clock is right, which gives the next one"
         raise Misuse(f"{path} holds no incarnation; {advice}: {str(error)[:100]}") from error

@@ -6,13 +6,13 @@ missing is a last record, or a tail of events that nobody has seen. A power fail
 forced to disk.
 """
 
-import os
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from aforesaid.core import Misuse
+from aforesaid.ground import ground
 from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
 
 
@@ -40,6 +40,7 @@ class SegmentWriter:
     """Appends events to files; rotates these by size."""
 
     def __init__(self, directory: Path, origin: Origin, bytes_max: int) -> None:
+        self._disk = ground().disk
         self._directory = directory
         self._origin = origin
         self._bytes_max = bytes_max
@@ -70,21 +71,20 @@ class SegmentWriter:
                 full = self._file
                 self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
                 self._open()
-                os.close(full)
+                self._disk.close(full)
 
     def close(self) -> None:
         try:
             if self._failure is None:
                 self.write()
         finally:
-            os.close(self._file)
+            self._disk.close(self._file)
 
     def _open(self) -> None:
         origin = self._origin
         self._path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            self._file = self._disk.append_to(self._path)
         except OSError as error:
             raise self._failed(error) from error
         self._bytes = 0
@@ -96,7 +96,7 @@ class SegmentWriter:
         try:
             # A disk that is almost full takes a part, and says why with the rest.
             while record:
-                record = record[os.write(self._file, record) :]
+                record = record[self._disk.write(self._file, record) :]
         except OSError as error:
             raise self._failed(error) from error
 

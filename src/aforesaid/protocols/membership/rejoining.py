@@ -5,7 +5,9 @@ rounds long. Everyone who takes the call is a member, for who is not says so. Th
 
 - Of those who all look for the group and know of each other, exactly one founds it anew: the first by name of
   those who look at the same time. The others find it at their next search. Who was alone in looking founds
-  only if it was the founder, without a contact to go back to. This needs two rules. Who was called meanwhile
+  if it was the founder, without a contact to go back to; anyone else once it despairs, after a time that it
+  is told: all it knows of may be dead, and if they were only cut off, the parts meet again as the parts of
+  any group do (`elders`). This needs two rules. Who was called meanwhile
   founds nothing before the caller itself has told it that it looks for the group as well: else two whose
   searches overlap by so little that only one of them reached the other would both found. And who is to found
   does so at once: during a pause others would search in vain and found too.
@@ -64,12 +66,13 @@ class Rejoining(Generic[Place]):
         """It joined nobody when it began."""
         self._elsewhere = elsewhere
         """Where the older part of the group is, if this process left a younger one."""
-        self._founds = False
+        self.founds = False
+        """True if it is for this process to found the group anew."""
         self._refusals = 0
 
     def places(self, known: Sequence[Place]) -> list[Place]:
         """Whom to call, in this order; nobody: found the group."""
-        if self._founds:
+        if self.founds:
             return []
         if self._elsewhere is not None:
             # Of a group that fell apart not just any member will do, unless the right one is gone.
@@ -78,16 +81,17 @@ class Rejoining(Generic[Place]):
         first = self._refusals % len(places) if places else 0
         return places[first:] + places[:first]
 
-    def unreached(self, search: Search) -> bool:
+    def unreached(self, search: Search, despairs: bool = False) -> bool:
         """No member answered; true: found the group now, without a pause."""
-        self._founds = self._elsewhere is None and not search.undecided and self._is_first(search.outsiders)
+        first = self._is_first(search.outsiders, despairs)
+        self.founds = self._elsewhere is None and not search.undecided and first
         self._elsewhere = None
-        return self._founds
+        return self.founds
 
     def not_let_in(self) -> None:
         """A member answered, and this process did not become one."""
         self._refusals += 1
         self._elsewhere = None
 
-    def _is_first(self, outsiders: Collection[Process]) -> bool:
-        return self._me < min(outsiders) if outsiders else self._founder
+    def _is_first(self, outsiders: Collection[Process], despairs: bool) -> bool:
+        return self._me < min(outsiders) if outsiders else self._founder or despairs

@@ -63,20 +63,20 @@ class TakesCallsOutside(Epochs[Line]):
 
 
 class EveryoneFounds(Rejoining[str]):
-    def _is_first(self, outsiders: object) -> bool:
+    def _is_first(self, outsiders: object, despairs: bool) -> bool:
         return True
 
 
 class NobodyFounds(Rejoining[str]):
-    def _is_first(self, outsiders: object) -> bool:
+    def _is_first(self, outsiders: object, despairs: bool) -> bool:
         return False
 
 
 class FoundsLater(Rejoining[str]):
     """After a pause, in which others search in vain."""
 
-    def unreached(self, search: Search) -> bool:
-        super().unreached(search)
+    def unreached(self, search: Search, despairs: bool = False) -> bool:
+        super().unreached(search, despairs)
         return False
 
 

@@ -1,0 +1,45 @@
+"""The ports."""
+
+import socket
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+
+class Disk(Protocol):
+    """The files a node keeps. Whatever fails is an OSError."""
+
+    def read(self, path: Path) -> str | None:
+        """The text of a small file; None: there is none."""
+
+    def replace(self, path: Path, text: str) -> None:
+        """Put this in its place, whole or not at all; forced to the disk when it returns."""
+
+    def append_to(self, path: Path) -> int:
+        """A new file to append to; its directory is made if need be."""
+
+    def write(self, file: int, data: bytes) -> int:
+        """Append; how many bytes were taken."""
+
+    def claim(self, path: Path) -> int:
+        """Hold this file until it is closed, or the process ends; BlockingIOError if somebody holds it."""
+
+    def close(self, file: int) -> None: ...
+
+
+class Ground(Protocol):
+    """One machine, as a node sees it."""
+
+    chance: Random
+    disk: Disk
+
+    def monotonic_ns(self) -> int: ...
+
+    def time_ns(self) -> int:
+        """The wall clock, which may jump."""
+
+    def urandom(self, count: int) -> bytes:
+        """Bytes that nobody can guess."""
+
+    def socket(self, family: socket.AddressFamily, kind: socket.SocketKind) -> Any:
+        """A new socket, as the standard library's. Streams come from the event loop."""

@@ -1,0 +1,52 @@
+"""Many seeds, on every core, and whether all that can go wrong went wrong in some of them."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+
+from aforesaid.world.plan import Kind, plan_of
+from aforesaid.world.trial import Outcome, run
+
+SOMETIMES: dict[Kind, tuple[str, ...]] = {
+    "fixed": (
+        *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "disk full"),
+        *("datagram lost", "datagram doubled", "datagram cut off", "socket full", "delay spike"),
+        *("piece of a stream late", "piece of a stream cut off", "stream reset", "call cut off"),
+        *("told: peer gone", "told: disconnected", "told: failed", "told: call failed"),
+    ),
+    "changing": (
+        *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway"),
+        *("join", "leave", "back", "stream reset", "piece of a stream cut off", "call cut off"),
+        *("told: rejoining", "told: silent", "told: call failed"),
+    ),
+}
+"""What must happen now and then in a campaign: green is not to mean that nothing was tried."""
+
+SEEDS_PER_PROCESS = 64
+
+
+def campaign(seeds: Iterable[int], group: Kind, jobs: int | None = None) -> Iterator[Outcome]:
+    """The outcome of each, as they come."""
+    jobs = jobs or os.cpu_count() or 1
+    if jobs == 1:
+        yield from (trial_of(seed, group) for seed in seeds)
+        return
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawn, max_tasks_per_child=SEEDS_PER_PROCESS) as pool:
+        left = iter(seeds)
+        waiting = [pool.submit(trial_of, seed, group) for seed in islice(left, 4 * jobs)]
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(trial_of, seed, group) for seed in islice(left, 1)]
+
+
+def trial_of(seed: int, group: Kind) -> Outcome:
+    return run(plan_of(seed, group))
+
+
+def never(did: Counter[str], group: Kind) -> list[str]:
+    """What should have happened now and then, and did not."""
+    return [what for what in SOMETIMES[group] if not did[what]]

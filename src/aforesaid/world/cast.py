@@ -1,0 +1,306 @@
+"""Everyone in a world, and what happens to them."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aforesaid.core import MessageId, Misuse, Process
+from aforesaid.node.config import Config
+from aforesaid.node.messages import Message
+from aforesaid.security.keyfiles import write_cluster_key
+from aforesaid.world.actor import Actor
+from aforesaid.world.network import Weather
+from aforesaid.world.plan import Fault, Plan
+from aforesaid.world.witness import Witness
+from aforesaid.world.world import World
+
+PORT = 7000
+CONTACTS = 2
+EVICTED_WITHIN_S = 3.0
+"""Somebody hears within so long that a process was killed; the others when the faults are over."""
+
+FUSE_EFFECTS_MAX = 60
+ROOM_BYTES_MAX = 4000
+CLOCK_JUMP_S_MAX = 100.0
+LAST_WORDS = b"last words "
+
+
+class Cast:
+    """The actors of a trial, alive and dead."""
+
+    def __init__(self, plan: Plan, world: World, scratch: Path) -> None:
+        self.plan = plan
+        self.world = world
+        self.witness = Witness()
+        self.actors: list[Actor] = []
+        self.round = 0
+        self._last_words: dict[int, dict[Process, set[Process]]] = {}
+        """By round, who heard whose."""
+        self._visitors = 0
+        self._key = scratch / "cluster.key"
+        if plan.sealed:
+            write_cluster_key(self._key)
+        self._calm = Weather(delay_s=plan.delay_s, jitter_s=plan.jitter_s)
+        self._set_weather()
+
+    # ----------------------------------------------------------------------------------- who is there
+
+    def here(self) -> list[Actor]:
+        """Those whose nodes work."""
+        return [actor for actor in self.actors if actor.here]
+
+    def open_lives(self) -> list[Actor]:
+        return [actor for actor in self.actors if actor.machine.alive and not actor.over]
+
+    def actor(self, name: Process) -> Actor | None:
+        """The present life of a process, if it has one."""
+        return next((actor for actor in self.open_lives() if actor.name == name), None)
+
+    async def enter(self, names: Sequence[Process]) -> None:
+        for name in names:
+            self.start(name)
+            if self.plan.group == "changing":
+                await asyncio.sleep(self.world.chance.uniform(0.0, 0.5))
+
+    def start(self, name: Process) -> None:
+        machine = self.world.boot(name)
+        actor = Actor(self.plan, name, lambda: self._config(name), machine, self._heard, self._said)
+        self.actors.append(actor)
+        self.world.on(machine, actor.live)
+
+    def _config(self, name: Process) -> Config:
+        plan, world = self.plan, self.world
+        facts: dict[str, Any] = {
+            "name": name,
+            "algorithm": plan.algorithm,
+            "transport": plan.transport,
+            "listen": f"{world.host(name)}:{PORT}",
+            "directory": f"/world/{name}",
+            "heartbeat_s": plan.heartbeat_s,
+            "acks": "manual" if plan.manual_acks else "automatic",
+            "trace_segment_bytes": plan.segment_bytes,
+            "queues": {"in_messages": plan.in_messages},
+        }
+        if plan.sealed:
+            facts["security"] = {"cluster_key": str(self._key)}
+        if plan.group == "fixed":
+            facts["peers"] = {peer: f"{world.host(peer)}:{PORT}" for peer in plan.names if peer != name}
+        elif name != plan.names[0] and (others := [each for each in self.open_lives() if each.name != name]):
+            known = world.chance.sample(others, min(len(others), CONTACTS))
+            facts["contact"] = [f"{world.host(each.name)}:{PORT}" for each in known]
+        return Config.of(facts)
+
+    # ------------------------------------------------------------------------------- what they tell us
+
+    def _said(self, actor: Actor, message: MessageId, audience: tuple[Process, ...]) -> None:
+        if self.plan.group == "fixed":
+            self.witness.said(actor.name, message, audience)
+
+    def _heard(self, actor: Actor, message: Message) -> None:
+        if self.plan.group == "fixed":
+            self.witness.heard(actor.name, message.id, self.plan.names)
+        elif message.payload.startswith(LAST_WORDS):
+            number, name = message.payload.removeprefix(LAST_WORDS).decode().split()
+            self._last_words.setdefault(int(number), {}).setdefault(actor.name, set()).add(name)
+
+    # ---------------------------------------------------------------------------------- what goes wrong
+
+    async def suffer(self, fault: Fault) -> None:
+        """One fault, from its moment to its end."""
+        await asyncio.sleep(max(0.0, fault.at_s - self.world.now_s))
+        did = self.world.network.did
+        handler = getattr(self, f"_{fault.kind.replace(' ', '_')}")
+        if await handler(fault):
+            did[fault.kind] += 1
+
+    async def _halt(self, fault: Fault) -> bool:
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.machine.halt()
+        await asyncio.sleep(fault.for_s)
+        actor.machine.go_on()
+        return True
+
+    async def _part(self, fault: Fault) -> bool:
+        everyone = {actor.name for actor in self.actors}
+        pairs = [(a, b) for a in fault.who for b in sorted(everyone - set(fault.who))]
+        return await self._cut_off([*pairs, *((b, a) for a, b in pairs)], fault.for_s)
+
+    async def _cut(self, fault: Fault) -> bool:
+        return await self._cut_off([(fault.who[0], fault.who[1])], fault.for_s)
+
+    async def _cut_off(self, pairs: list[tuple[Process, Process]], for_s: float) -> bool:
+        network = self.world.network
+        for pair in pairs:
+            network.cut(*pair)
+        await asyncio.sleep(for_s)
+        for pair in pairs:
+            network.mend(*pair)
+        return True
+
+    async def _rough(self, fault: Fault) -> bool:
+        weather = self.world.network.weather
+        weather.loss, weather.spike, weather.socket_bytes = 0.1 + 0.5 * fault.amount, 0.05, 32 * 1024
+        await asyncio.sleep(fault.for_s)
+        self._set_weather()
+        return True
+
+    async def _deaf(self, fault: Fault) -> bool:
+        """The application does not take what is delivered."""
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.listens.clear()
+        await asyncio.sleep(fault.for_s)
+        actor.listens.set()
+        return True
+
+    async def _reset(self, fault: Fault) -> bool:
+        self.world.network.reset_streams(fault.amount)
+        return True
+
+    async def _clock(self, fault: Fault) -> bool:
+        """The wall clock jumps."""
+        if (actor := self.actor(fault.who[0])) is not None:
+            actor.machine.wall_ns += round((2 * fault.amount - 1) * CLOCK_JUMP_S_MAX * 1e9)
+        return actor is not None
+
+    async def _kill(self, fault: Fault) -> bool:
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.machine.kill()
+        await self._mourn(actor)
+        return True
+
+    async def _kill_midway(self, fault: Fault) -> bool:
+        """Between two effects of one turn."""
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.machine.fuse = round(fault.amount * FUSE_EFFECTS_MAX)
+        await asyncio.sleep(fault.for_s)
+        actor.machine.fuse = None
+        if actor.machine.alive:
+            return False
+        await self._mourn(actor)
+        return True
+
+    async def _disk_full(self, fault: Fault) -> bool:
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        disk = self.world.disks[actor.name]
+        disk.room = round(fault.amount * ROOM_BYTES_MAX)
+        await asyncio.sleep(fault.for_s)
+        disk.room = None
+        if actor.here:
+            return False
+        await self._mourn(actor)
+        return True
+
+    async def _mourn(self, dead: Actor) -> None:
+        """One of the others hears that it is dead; it tells the rest, or it does not come to that."""
+        chance = self.world.chance
+        await asyncio.sleep(chance.uniform(0.0, EVICTED_WITHIN_S))
+        others = [actor for actor in self.here() if actor.machine.runs]
+        if self.plan.group == "fixed" and others:
+            self._evict(chance.choice(others), dead.name)
+
+    def _evict(self, actor: Actor, name: Process) -> None:
+        async def evict() -> None:
+            if actor.node is not None and actor.here and name not in actor.node._running.gone:
+                actor.node.evict(name)
+
+        self.world.on(actor.machine, evict)
+
+    async def _join(self, fault: Fault) -> bool:
+        self._visitors += 1
+        self.start(f"v{self._visitors}")
+        return True
+
+    async def _back(self, fault: Fault) -> bool:
+        """Who was killed, or has left, starts again on its old disk."""
+        dead = sorted({actor.name for actor in self.actors} - {actor.name for actor in self.open_lives()})
+        if dead:
+            self.start(dead[int(fault.amount * len(dead)) % len(dead)])
+        return bool(dead)
+
+    async def _leave(self, fault: Fault) -> bool:
+        actors = self.here()
+        if len(actors) > 2:
+            actors[int(fault.amount * len(actors)) % len(actors)].leaves.set()
+        return len(actors) > 2
+
+    def _set_weather(self) -> None:
+        plan = self.plan
+        self.world.network.weather = Weather(plan.loss, plan.duplication, plan.delay_s, plan.jitter_s)
+
+    # ----------------------------------------------------------------------------------- coming to rest
+
+    def calm(self) -> None:
+        """Nothing goes wrong any more, and nothing more is said."""
+        self.world.network.heal()
+        self.world.network.weather = self._calm
+        for disk in self.world.disks.values():
+            disk.room = None
+        for actor in self.open_lives():
+            actor.machine.fuse = None
+            actor.machine.go_on()
+            actor.listens.set()
+            actor.talks = False
+
+    def tell_of_the_dead(self) -> None:
+        """In a fixed group everyone hears who will not come back."""
+        if self.plan.group == "fixed":
+            here = self.here()
+            dead = sorted(set(self.plan.names) - {actor.name for actor in here})
+            for actor in here:
+                for name in dead:
+                    self._evict(actor, name)
+
+    async def last_words(self) -> None:
+        """In a changing group everyone says something that everyone must hear."""
+        if self.plan.group == "changing":
+            self.round += 1
+            for actor in self.here():
+                self.world.on(actor.machine, lambda actor=actor: self._say_last(actor, self.round))  # type: ignore[misc]
+
+    async def _say_last(self, actor: Actor, number: int) -> None:
+        try:
+            if actor.node is not None:
+                await actor.node.broadcast(LAST_WORDS + f"{number} {actor.name}".encode())
+        except Misuse:
+            pass  # What it could not say, the others will lack.
+
+    def lacking(self) -> list[str]:
+        """What is owed still; [] when all is at rest."""
+        here = self.here()
+        outside = [f"{actor.name} is not in the group" for actor in self.open_lives() if actor.node is None]
+        outside += [f"{actor.name} waits to say something" for actor in here if actor.saying]
+        if self.plan.group == "changing":
+            heard = self._last_words.get(self.round, {})
+            return outside + [
+                f"{actor.name} has not heard {other.name}"
+                for actor in here
+                for other in here
+                if other.name not in heard.get(actor.name, set())
+            ]
+        lacking = outside + self.witness.lacking({actor.name for actor in here})
+        return lacking or [held for actor in here for held in _held(actor)]
+
+    def complaints(self) -> list[str]:
+        failed = [
+            f"{actor.name} failed: {actor.failure!r}"
+            for actor in self.actors
+            if actor.failure is not None and not self._may_fail(actor)
+        ]
+        return failed + self.witness.judge({actor.name for actor in self.actors if actor.survived})
+
+    def _may_fail(self, actor: Actor) -> bool:
+        return any(fault.kind == "disk full" and actor.name in fault.who for fault in self.plan.faults)
+
+
+def _held(actor: Actor) -> list[str]:
+    node = actor.node
+    if node is None or not node._running.busy:
+        gauges = {} if node is None else node._running.machine.gauges()
+        return [f"{actor.name} holds {count} {kind}" for kind, count in gauges.items() if count]
+    return [f"{actor.name} has something under way"]

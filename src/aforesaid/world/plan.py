@@ -1,0 +1,143 @@
+"""What happens in a world, drawn from its seed: who is there, what they say, and every fault with its moment.
+
+A plan is data: it can be printed, kept in a file, and made smaller.
+"""
+
+from random import Random
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from aforesaid.core import Process
+
+Kind: TypeAlias = Literal["fixed", "changing"]
+
+FIXED = (
+    "hybrid_multicast_in_order",
+    "hybrid_multicast_in_order",
+    "hybrid_adaptive_multicast",
+    "hybrid_multicast",
+    "hybrid_multicast_sps",
+    "waiting",
+)
+"""The algorithms of fixed groups, the default one more often."""
+
+SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something goes wrong."""
+
+    at_s: float
+    kind: str
+    """halt, part, cut, rough, deaf, reset, clock, kill, kill midway, disk full; join, leave, back (a killed
+    one starts again) in changing groups."""
+    who: tuple[Process, ...] = ()
+    for_s: float = 0.0
+    amount: float = 0.0
+
+
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that a world is told, besides its seed's chance."""
+
+    seed: int
+    group: Kind
+    algorithm: str
+    transport: Literal["udp", "tcp"]
+    names: tuple[Process, ...]
+    seconds: float
+    """How long they talk, and things go wrong; then comes a time in which all must come to rest."""
+    rate: float
+    """Messages per second that each says."""
+    faults: tuple[Fault, ...]
+    sealed: bool = False
+    delay_s: float = 0.001
+    jitter_s: float = 0.001
+    loss: float = 0.0
+    duplication: float = 0.0
+    large: float = 0.0
+    """The share of messages with a payload of many datagrams."""
+    replies: float = 0.1
+    """How many answers a message gets, on average at most; less than one, or they would never end."""
+    in_messages: int = 4096
+    heartbeat_s: float = 1.0
+    manual_acks: bool = False
+    segment_bytes: int = 2**20
+
+
+def plan_of(seed: int, group: Kind) -> Plan:
+    """The plan of a seed."""
+    chance = Random(f"plan {group} {seed}")
+    fixed = group == "fixed"
+    names = tuple(f"p{number}" for number in range(chance.randint(2, 5) if fixed else chance.randint(3, 7)))
+    algorithm = chance.choice(FIXED) if fixed else "prc_spray"
+    transport: Literal["udp", "tcp"] = chance.choice(("udp", "udp", "tcp")) if fixed else "tcp"
+    seconds = chance.choice((4.0, 8.0, 15.0)) if fixed else chance.choice((10.0, 25.0))
+    draw = _fixed_fault if fixed else _changing_fault
+    faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
+    if fixed:
+        faults = _bearable(faults, names, algorithm)
+    return Plan(
+        seed=seed,
+        group=group,
+        algorithm=algorithm,
+        transport=transport,
+        names=names,
+        seconds=seconds,
+        rate=chance.choice((2.0, 10.0, 40.0, 100.0)) if fixed else chance.choice((1.0, 5.0, 20.0)),
+        faults=tuple(sorted(faults, key=lambda fault: fault.at_s)),
+        sealed=transport == "udp" and chance.random() < 0.3,
+        delay_s=chance.choice((0.0002, 0.002, 0.02, 0.1)),
+        jitter_s=chance.choice((0.0, 0.001, 0.02, 0.1)),
+        loss=chance.choice((0.0, 0.0, 0.01, 0.05, 0.2)),
+        duplication=chance.choice((0.0, 0.02, 0.2)),
+        large=chance.choice((0.0, 0.0, 0.02)),
+        replies=chance.choice((0.0, 0.1, 0.4)),
+        in_messages=chance.choice((4096, 4096, 16)),
+        heartbeat_s=chance.choice((1.0, 0.3)),
+        manual_acks=chance.random() < 0.3,
+        segment_bytes=chance.choice((2**20, 2**14)),
+    )
+
+
+def _fixed_fault(
+    chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
+) -> Fault:
+    kinds = ["halt", "part", "cut", "rough", "deaf", "clock"] + ["reset"] * 2 * (transport == "tcp")
+    if algorithm in SURVIVES_CRASHES:
+        kinds += ["kill", "kill midway", "disk full"]
+    return _fault(chance, chance.choice(kinds), names, seconds)
+
+
+def _changing_fault(
+    chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
+) -> Fault:
+    kinds = ["halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "back"]
+    kinds += ["join", "join", "leave", "leave"]
+    return _fault(chance, chance.choice(kinds), names, seconds)
+
+
+def _fault(chance: Random, kind: str, names: tuple[Process, ...], seconds: float) -> Fault:
+    at_s = round(chance.uniform(0.2, 0.9 * seconds), 3)
+    for_s = round(chance.choice((0.1, 0.5, 2.0, 5.0)) * chance.uniform(0.5, 1.5), 3)
+    amount = round(chance.random(), 3)
+    if kind == "part":
+        who = tuple(sorted(chance.sample(names, chance.randint(1, len(names) - 1))))
+    elif kind == "cut":
+        who = tuple(chance.sample(names, 2))
+    else:
+        who = (chance.choice(names),)
+    return Fault(at_s, kind, who, for_s, amount)
+
+
+def _bearable(faults: list[Fault], names: tuple[Process, ...], algorithm: str) -> list[Fault]:
+    """Of a fixed group two are left: a group of one proves nothing."""
+    victims: set[Process] = set()
+    kept = []
+    for fault in faults:
+        if fault.kind in ("kill", "kill midway", "disk full"):
+            if len(victims | set(fault.who)) > len(names) - 2:
+                continue
+            victims |= set(fault.who)
+        kept.append(fault)
+    return kept

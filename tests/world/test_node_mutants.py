@@ -1,0 +1,123 @@
+"""Seeded defects of the node itself, around the protocols: each dies in some world of a few seeds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from aforesaid.node.carrying.datagrams import DatagramCarrier
+from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.flight import WindowFlight
+from aforesaid.node.host import Host
+from aforesaid.node.inbox import Inbox
+from aforesaid.node.recording.segments import SegmentWriter
+from aforesaid.node.senders import Senders
+from aforesaid.node.timers import Timers
+from aforesaid.wire.fragment import Reassembly
+from aforesaid.wire.stream import Records
+from aforesaid.world.plan import Kind, Plan, plan_of
+from aforesaid.world.trial import run
+
+SEEDS = 400
+TRIES_MAX = 12
+
+
+def nothing(*_: Any) -> None:
+    """What the mutant does instead."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is wrong in a class, and the plans in which that can matter."""
+
+    target: type
+    method: str
+    wrong: Callable[..., Any]
+    group: Kind = "fixed"
+    matters: Callable[[Plan], bool] = lambda plan: len(plan.faults) > 1
+
+
+def fault(*kinds: str) -> Callable[[Plan], bool]:
+    return lambda plan: any(each.kind in kinds for each in plan.faults)
+
+
+def busy(plan: Plan) -> bool:
+    return plan.rate >= 40
+
+
+def twice(self: Inbox, *message: Any) -> None:
+    put(self, *message)
+    if self.messages % 7 == 0:
+        put(self, *message)
+
+
+def last_first(self: Inbox, *message: Any) -> None:
+    put(self, *message)
+    self._queue.rotate(1)
+
+
+def evict_without_the_protocol(self: Host, peer: str, how: str = "evicted") -> None:
+    self.gone[peer] = how
+    self.carrier.forget(peer)
+
+
+def feed_whole_records_only(self: Records, data: bytes) -> Any:
+    self._held = bytearray()
+    return feed(self, data)
+
+
+async def leave_it_open(self: DatagramCarrier) -> None:
+    """The mutant of `close`."""
+
+
+put, feed = Inbox.put, Records.feed
+
+MUTANTS = {
+    "delivers twice": Mutant(Inbox, "put", twice),
+    "hands over the last first": Mutant(Inbox, "put", last_first, matters=busy),
+    "does not tell the protocol of an eviction": Mutant(
+        Host, "evict", evict_without_the_protocol, matters=fault("kill")
+    ),
+    "arms no timer": Mutant(
+        Timers, "arm", nothing, matters=lambda plan: plan.loss > 0 and plan.transport == "udp"
+    ),
+    "never feeds its backlog": Mutant(
+        Host, "_feed_backlog", nothing, matters=lambda plan: plan.in_messages == 16 and busy(plan)
+    ),
+    "never reads again": Mutant(
+        StreamCarrier, "resume", nothing, "changing", matters=lambda plan: plan.in_messages == 16
+    ),
+    "does not tell the host of a lost stream": Mutant(
+        Host, "lost", nothing, "changing", fault("reset", "part")
+    ),
+    "loses half a record": Mutant(
+        Records, "feed", feed_whole_records_only, "changing", matters=lambda plan: plan.rate > 5
+    ),
+    "never puts a cut frame together": Mutant(
+        Reassembly, "add", nothing, matters=lambda plan: plan.large > 0 and plan.transport == "udp"
+    ),
+    "does not wake who waits for room": Mutant(Senders, "wake", nothing, matters=busy),
+    "never settles what is under way": Mutant(WindowFlight, "settle", nothing),
+    "leaves its segment open": Mutant(SegmentWriter, "close", nothing),
+    "leaves its socket open": Mutant(
+        DatagramCarrier, "close", leave_it_open, matters=lambda plan: plan.transport == "udp"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_node_is_found(name: str) -> None:
+    mutant = MUTANTS[name]
+    plans = (plan_of(seed, mutant.group) for seed in range(SEEDS))
+    tried = 0
+    with patch.object(mutant.target, mutant.method, mutant.wrong):
+        for plan in plans:
+            if mutant.matters(plan):
+                if run(plan).complaints:
+                    return
+                tried += 1
+                if tried == TRIES_MAX:
+                    break
+    raise AssertionError(f"{name}: nothing was found in {tried} worlds")
