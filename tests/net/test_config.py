@@ -85,3 +85,8 @@ def test_a_file_that_cannot_be_is_named(tmp_path: Path) -> None:
     path.write_text('name = "alice"\nport = 1')
     with pytest.raises(Misuse, match=f"{path}: unknown key `port`"):
         Config.from_file(path)
+
+
+def test_ipv4_and_ipv6_do_not_reach_each_other_over_udp() -> None:
+    with pytest.raises(Misuse, match=r"peers.b: .* one is IPv4, one IPv6"):
+        Config(name="a", listen="127.0.0.1:0", peers={"b": "[::1]:7000"}).validate()

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aforesaid import Config, Node
+from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.world.world import World, quiet_burial
 
 PORT = 7000
@@ -69,8 +71,10 @@ def play(scene: Callable[[Stage], Awaitable[None]]) -> None:
         async def main() -> None:
             await scene(Stage(world))
 
-        world.run(main())
-        world.bury()
+        try:
+            world.run(main())
+        finally:
+            world.bury()
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -123,3 +127,121 @@ def test_who_is_left_alone_founds_the_group_anew_after_a_while() -> None:
         await stage.until(lambda: b"alone" in stage.heard["b"], "b does not hear itself")
 
     play(alone)
+
+
+def test_descriptors_that_ran_out_do_not_end_a_node_whose_segment_is_full() -> None:
+    async def no_descriptors(stage: Stage) -> None:
+        await stage.group("a", "b", trace_segment_bytes=4096)
+        stage.machines["a"].descriptors_max = 0
+        for number in range(300):
+            await stage.say("a", b"%d" % number)
+        stage.machines["a"].descriptors_max = 100
+        for _ in range(100):
+            await stage.say("a", b"more")
+        await stage.say("a", b"last")
+        await stage.until(lambda: b"last" in stage.heard["b"], "b does not hear a")
+        assert not stage.errors
+        segments = [path for path in stage.world.disks["a"].files if path.parent.name == "segments"]
+        assert len(segments) > 1
+
+    play(no_descriptors)
+
+
+def test_a_peer_whose_name_is_not_known_yet_is_found_later() -> None:
+    async def later(stage: Stage) -> None:
+        world = stage.world
+        clear = {"allow_plaintext_on_the_network_which_anyone_can_read_and_forge": True}
+        await stage.start("a", peers={"b": "b.example:7000"}, **clear)
+        await stage.say("a", b"early")
+        await asyncio.sleep(30)
+        world.network.add("b.example")
+        await stage.start("b", listen="b.example:7000", peers={"a": f"{world.host('a')}:{PORT}"}, **clear)
+        await stage.until(lambda: b"early" in stage.heard["b"], "b does not hear a")
+
+    play(later)
+
+
+def sealed(tmp_path: Path) -> dict[str, Any]:
+    write_cluster_key(tmp_path / "key")
+    return {"security": {"cluster_key": str(tmp_path / "key")}}
+
+
+def test_a_greeting_recorded_at_an_earlier_start_keeps_nobody_out(tmp_path: Path) -> None:
+    facts = sealed(tmp_path)
+
+    async def replayed(stage: Stage) -> None:
+        world, recorded = stage.world, list[tuple[Any, bytes]]()
+        network = world.network
+        send = network.datagram
+
+        def record(source: Any, address: Any, data: bytes) -> None:
+            if source.name == "a":
+                recorded.append((address, data))
+            send(source, address, data)
+
+        network.datagram = record  # type: ignore[method-assign]
+        await stage.group("a", "b", **facts)
+        await asyncio.sleep(3)
+        for name in "ab":
+            stage.machines[name].kill()
+            del stage.nodes[name]
+        network.datagram = send  # type: ignore[method-assign]
+        peers = {name: f"{world.host(name)}:{PORT}" for name in "ab"}
+        await stage.start("b", peers={"a": peers["a"]}, **facts)
+        mallory = world.boot("mallory")
+        for address, data in recorded:
+            send(mallory, address, data)
+        await asyncio.sleep(1)
+        await stage.start("a", peers={"b": peers["b"]}, **facts)
+        await stage.say("a", b"it is me")
+        await stage.until(lambda: b"it is me" in stage.heard["b"], "b takes a for another", 5.0)
+
+    play(replayed)
+
+
+def test_a_second_start_of_a_name_does_not_cut_off_the_first(tmp_path: Path) -> None:
+    facts = sealed(tmp_path)
+
+    async def twice(stage: Stage) -> None:
+        await stage.group("a", "b", **facts)
+        await stage.say("a", b"before")
+        await stage.until(lambda: b"before" in stage.heard["b"], "b does not hear a")
+        first, host = (stage.nodes.pop("a"), stage.machines["a"]), stage.world.host("b")
+        await stage.start(
+            "a",
+            listen=f"{stage.world.host('a2')}:{PORT}",
+            directory="/a2",
+            peers={"b": f"{host}:{PORT}"},
+            **facts,
+        )
+        await stage.say("a", b"another")
+        await asyncio.sleep(20)
+        stage.nodes["a"], stage.machines["a"] = first
+        await stage.say("a", b"after")
+        await stage.until(lambda: b"after" in stage.heard["b"], "the first a is cut off", 5.0)
+        assert b"another" not in stage.heard["b"]
+
+    play(twice)
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_silent_peer_is_told_of_within_five_seconds(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def silence(stage: Stage) -> None:
+        await stage.group("a", "b", transport=transport)
+        await asyncio.sleep(2)
+        assert not told(caplog, "suspected")
+        stage.machines["b"].halt()
+        await stage.say("a", b"waits")
+        await stage.until(lambda: bool(told(caplog, "suspected")), "nobody is warned", 5.0)
+        assert told(caplog, "suspected")[0] | {"silent_s": 0} == {"peer": "b", "silent_s": 0, "owed": 1}
+        stage.machines["b"].go_on()
+        await stage.until(lambda: bool(told(caplog, "heard again")), "b is back", 5.0)
+
+    caplog.set_level("INFO", "aforesaid.node")
+    play(silence)
+
+
+def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
+    return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == event]

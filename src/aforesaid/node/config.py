@@ -205,6 +205,11 @@ class Config(Part, frozen=True):
         for key, address in found.items():
             if key.startswith("peers.") and address == found["listen"]:
                 raise Misuse(f"{key}: {address} is where this node itself listens")
+            versions = {address.version, found["listen"].version} - {None}
+            if self.transport == "udp" and len(versions) > 1:
+                raise Misuse(
+                    f"{key}: {address} cannot be reached from {found['listen']}: one is IPv4, one IPv6"
+                )
         return found
 
     def _at(self, root: Path) -> "Config":

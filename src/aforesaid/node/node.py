@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import msgspec
 
-from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
+from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Owing, Process, Reason
 from aforesaid.ground import ground
 from aforesaid.node.building import carrier_of, segments_of
 from aforesaid.node.carrying.book import Book
@@ -29,6 +29,9 @@ TURN_MESSAGES, TURN_BYTES = 64, 1024
 
 DRAIN_POLL_S = 0.005
 
+SILENT_BEATS = 3
+"""Who was not heard for so many heartbeats is suspected."""
+
 
 class Node:
     """A process of a group: says messages, and yields those that are delivered to it."""
@@ -48,6 +51,8 @@ class Node:
         """Set while this node is in its group; cleared while it is between two incarnations."""
         self._turn = 0
         """What was said since the loop last had its turn."""
+        self._suspected: set[Process] = set()
+        """Members of a fixed group that are silent, of whom the operator was told."""
         self._closing = False
         self._stopped = asyncio.Event()
 
@@ -346,11 +351,27 @@ class Node:
             # Who stood still itself lets others be heard before it judges them.
             stood_still = now - beaten > 1.5 * SECOND * self.config.heartbeat_s
             beaten = now
-            if evict_after and host.error is None and not stood_still:
-                for peer in self.config.peers:
-                    heard = host.carrier.heard_ns(peer)
-                    if peer not in host.gone and heard is not None and now - heard > evict_after:
-                        host.evict(peer)
+            if host.error is None and not stood_still:
+                self._judge_the_silent(host, now, evict_after)
+
+    def _judge_the_silent(self, host: Host, now: Nanoseconds, evict_after: Nanoseconds) -> None:
+        """Warn of who is silent, and what waits for it; evict it if so configured."""
+        for peer in self.config.peers:
+            heard = host.carrier.heard_ns(peer)
+            if peer in host.gone or heard is None:
+                continue
+            silent = now - heard
+            if evict_after and silent > evict_after:
+                host.evict(peer)
+            elif (silent > SILENT_BEATS * self.config.heartbeat_s * SECOND) != (peer in self._suspected):
+                self._suspected ^= {peer}
+                owed = host.machine.owed(peer) if isinstance(host.machine, Owing) else 0
+                if peer in self._suspected:
+                    tell(
+                        "suspected", level="warning", peer=peer, silent_s=round(silent / SECOND, 1), owed=owed
+                    )
+                else:
+                    tell("heard again", peer=peer, owed=owed)
 
     async def _begin_again(self) -> None:
         """An incarnation that has lost its group ends; the next one joins again, through whoever is there."""

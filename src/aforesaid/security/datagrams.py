@@ -6,15 +6,18 @@ session. The 96-bit nonce is four zero bytes and a counter of 64 bits.
 
 Why a nonce is never used twice with one key: within a session, counters towards one receiver only rise, also
 when it was forgotten meanwhile (`_floor`), and struct refuses to pack one above 64 bits; a restart draws a
-new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk.
+new session and so has new keys, whether or not the incarnation was durable. Nothing is written to disk. After
+fork() the child's sealers seal nothing.
 
 What is refused: whatever was sealed for another receiver, or for an earlier start of this one, since its
-session is part of header and key; whatever came before, by a window per sender; a name's older incarnations
-once a newer one was heard, and a second claimant of the same incarnation.
+session is part of header and key; whatever came before, by a window per sender; and of each name all starts
+but the first that sealed something for this session: an older one, a newer one (`Restarted`: it has lost what
+the first has promised), and a second claimant of the same incarnation.
 
 How two processes meet: one does not know the other's session yet, and greets it. A greeting is sealed for
 `NOBODY`, has no body, and tells the session; the other answers with a datagram for that session. A greeting
-that is replayed does no harm: at most it is answered once more.
+may have been recorded long ago, so nothing follows from it but that answer: who it is counts once it seals
+something for this session, which nobody could know before this start.
 
 Rotation of the cluster key: install the new one everywhere, then use it everywhere, then remove the old one.
 """
@@ -22,6 +25,7 @@ Rotation of the cluster key: install the new one everywhere, then use it everywh
 import os
 from struct import Struct
 from typing import NamedTuple
+from weakref import WeakSet
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -29,6 +33,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from aforesaid.core import Misuse, Process, Refused
+from aforesaid.protocols.membership.epochs import Restarted
 from aforesaid.security.keys import ClusterKey
 from aforesaid.security.windows import Window
 from aforesaid.wire.packet import SEALED, Header, Opened, read_header
@@ -98,6 +103,7 @@ class Sealer:
         self._towards: dict[bytes, _Towards] = {}
         self._floor = 0
         """No counter up to here is used again, towards anyone who is not in `_towards`."""
+        _SEALERS.add(self)
 
     @property
     def overhead(self) -> int:
@@ -135,6 +141,27 @@ class Sealer:
         return towards
 
 
+class _Forked(dict[bytes, "_Towards"]):
+    """In place of what a sealer keeps of its receivers, in a process that was forked off its own."""
+
+    def get(self, *_: object) -> "_Towards":
+        raise Misuse(
+            "the process was forked, and would use nonces that its parent uses: make nodes afterwards"
+        )
+
+
+_SEALERS: "WeakSet[Sealer]" = WeakSet()
+
+
+def _forked() -> None:
+    for sealer in _SEALERS:
+        sealer._towards = _Forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class Opener:
     """Opens what others seal for one start of one process."""
 
@@ -146,6 +173,8 @@ class Opener:
         self._known: dict[bytes, _Known] = {}
         """By all that is clear in their datagrams but the counter: those who have proved who they are."""
         self._senders: dict[Process, _Sender] = {}
+        self._greeted: dict[Process, tuple[bytes, Window]] = {}
+        """Whose greeting was answered last, by name."""
         self._changes = ring.changes
 
     def open(self, data: bytes) -> Opened:
@@ -173,11 +202,12 @@ class Opener:
         known.window.admit(int.from_bytes(counter))
         if body and known.greets:
             raise Refused("unbound")
-        return Opened(known.header, known.session, body)
+        return Opened(known.header, known.session, body, not known.greets)
 
     def forget(self, source: Process) -> None:
         """The source is gone for good: what it once sealed for this session would be let in again."""
         self._senders.pop(source, None)
+        self._greeted.pop(source, None)
         self._known = {at: known for at, known in self._known.items() if known.header.source != source}
 
     def _meet(self, prefix: bytes) -> "_Known":
@@ -199,23 +229,36 @@ class Opener:
         """He has proved that a member sealed it, under this name: is the name his?"""
         source, incarnation = known.header.source, known.header.incarnation
         sender = self._senders.get(source)
-        if sender is None or sender.incarnation < incarnation:
-            sender = self._new_sender(source, incarnation, known.session)
-        if sender.incarnation > incarnation:
-            raise Refused("incarnation")
-        if sender.session != known.session:
-            raise Refused("claimed")
-        window = sender.greetings if known.greets else sender.window
-        known = self._known[prefix] = known._replace(window=window)
+        if sender is not None and sender.session != known.session:
+            if sender.incarnation == incarnation:
+                raise Refused("claimed")
+            raise Restarted(source) if sender.incarnation < incarnation else Refused("incarnation")
+        if known.greets:
+            known = known._replace(window=self._greeting(source, known.session))
+        else:
+            sender = sender or self._new_sender(source, incarnation, known.session)
+            known = known._replace(window=sender.window)
+            self._known[prefix] = known
         return known
+
+    def _greeting(self, source: Process, session: bytes) -> Window:
+        """Of each name the greetings of one session are remembered: who greets again is answered again."""
+        if source == self.me.source:
+            raise Refused("claimed")
+        greeted, window = self._greeted.get(source, (b"", Window()))
+        if greeted != session:
+            if source not in self._greeted and len(self._greeted) >= self.senders_max:
+                raise Refused("senders")
+            window = Window()
+        self._greeted[source] = session, window
+        return window
 
     def _new_sender(self, source: Process, incarnation: int, session: bytes) -> "_Sender":
         if source == self.me.source:
             raise Refused("claimed")
-        if source not in self._senders and len(self._senders) >= self.senders_max:
+        if len(self._senders) >= self.senders_max:
             raise Refused("senders")
-        self.forget(source)
-        sender = self._senders[source] = _Sender(incarnation, session, Window(), Window())
+        sender = self._senders[source] = _Sender(incarnation, session, Window())
         return sender
 
     def _drop_removed_keys(self) -> None:
@@ -242,7 +285,6 @@ class _Sender(NamedTuple):
     incarnation: int
     session: bytes
     window: Window
-    greetings: Window
 
 
 class _Known(NamedTuple):

@@ -33,11 +33,21 @@ class Address(NamedTuple):
         except ValueError:
             return self.host == "localhost"
 
-    async def resolve(self, kind: socket.SocketKind) -> tuple[socket.AddressFamily, Any]:
+    @property
+    def version(self) -> int | None:
+        """4 or 6, if the host is a number."""
+        try:
+            return ip_address(self.host).version
+        except ValueError:
+            return None
+
+    async def resolve(
+        self, kind: socket.SocketKind, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> tuple[socket.AddressFamily, Any]:
         """The family and the numeric address, as sockets want it."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(self.host, self.port, type=kind)
+            found = await loop.getaddrinfo(self.host, self.port, type=kind, family=family)
         except OSError as error:
             raise Misuse(f"cannot find {self}: {error.strerror}") from error
         family, _, _, _, numeric = found[0]

@@ -28,6 +28,7 @@ class Datagrams:
 
     def __init__(self, sock: socket.socket, size_max: int, take: Take) -> None:
         self._sock = sock
+        self.family: socket.AddressFamily = sock.family
         self._size = size_max + 1
         self._take = take
         self._loop = asyncio.get_running_loop()

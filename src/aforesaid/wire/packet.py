@@ -57,6 +57,8 @@ class Opened(NamedTuple):
     session: bytes
     """The sender's session of the seal; empty in the clear."""
     body: bytes
+    fresh: bool = True
+    """False for a greeting: anyone may have recorded it long ago."""
 
 
 def cluster_id(name: str, algorithm: str) -> bytes:

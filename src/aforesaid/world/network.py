@@ -204,6 +204,7 @@ class WorldSocket:
     def __init__(self, network: "Network", machine: Machine, kind: socket.SocketKind) -> None:
         self.machine = machine
         self.kind = kind
+        self.family = socket.AF_INET
         self.bound: tuple[str, int] | None = None
         self.queued = 0
         self._loop = network.loop

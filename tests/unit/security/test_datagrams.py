@@ -1,5 +1,6 @@
 """Sealed datagrams: let in once, by the right process, with a key of the ring; all else is refused."""
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,7 @@ def test_what_is_sealed_for_a_process_it_opens() -> None:
         data = alice.say(body, bob)
         assert len(data) == len(body) + alice.sealer.overhead
         opened = bob.opener.open(data)
-        assert opened == (Header(CLUSTER, "alice", 1), alice.sealer.session, body)
+        assert opened == (Header(CLUSTER, "alice", 1), alice.sealer.session, body, True)
 
 
 def test_two_strangers_meet_by_greetings() -> None:
@@ -156,9 +157,22 @@ def test_replays_across_restarts_are_refused() -> None:
     assert {again.refuses(data) for data in captured} == {"session"}
     # The sender restarts: what it said before is over, even what was never heard.
     restarted = Node("alice", incarnation=2)
-    assert bob.hears(restarted.say(b"new", bob)) == b"new"
-    assert {bob.refuses(data) for data in captured} == {"incarnation"}
+    assert bob.refuses(restarted.say(b"new", bob)) == "incarnation"
+    assert bob.hears(alice.say(b"still here", bob)) == b"still here"
+    bob.opener.forget("alice")
     assert bob.hears(restarted.say(b"newer", bob)) == b"newer"
+    assert {bob.refuses(data) for data in captured} == {"incarnation"}
+
+
+def test_a_recorded_greeting_of_an_earlier_start_binds_nothing() -> None:
+    earlier, alice, bob = Node("alice", incarnation=1), Node("alice", incarnation=2), Node("bob")
+    later = Node("alice", incarnation=3)
+    assert not bob.opener.open(earlier.sealer.greet()).fresh
+    assert not bob.opener.open(later.sealer.greet()).fresh
+    assert bob.opener.open(alice.say(b"", bob)).fresh
+    assert bob.refuses(later.sealer.greet()) == "incarnation"
+    assert bob.refuses(earlier.sealer.greet()) == "incarnation"
+    assert bob.hears(alice.say(b"hello", bob)) == b"hello"
 
 
 def test_two_claimants_of_one_incarnation_and_of_the_own_name() -> None:
@@ -246,3 +260,25 @@ def test_no_nonce_is_used_twice_with_one_key() -> None:
                 case _:
                     used.append(sealer.seal(b"", chance.choice(receivers))[:-16])
     assert len(set(used)) == len(used) > 8_000
+
+
+def test_a_forked_process_seals_nothing() -> None:
+    """It would use the keys and the nonces of its parent."""
+    alice, bob = Node("alice"), Node("bob")
+    alice.say(b"before", bob)
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            alice.say(b"after", bob)
+            os.write(writes, b"sealed")
+        except Misuse as error:
+            os.write(writes, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(reads, 1000).decode()
+    os.close(reads)
+    os.close(writes)
+    assert told.startswith("the process was forked")
+    alice.say(b"after", bob)

@@ -54,7 +54,7 @@ def test_packets_in_the_clear() -> None:
     clear = Clear(ALICE)
     packet = clear.seal(b"body")
     assert len(packet) == clear.overhead + 4
-    assert clear.open(packet) == (ALICE, b"", b"body")
+    assert clear.open(packet)[:3] == (ALICE, b"", b"body")
 
 
 def test_many_frames_go_into_few_bodies_in_order() -> None:

@@ -126,7 +126,7 @@ def test_datagrams() -> None:
     for vector in file["datagrams"]:
         body, data = bytes.fromhex(vector["body"]), bytes.fromhex(vector["hex"])
         assert sealer.seal(body, bytes.fromhex(vector["for"])) == data
-        assert opener.open(data) == (*end(file["sender"]), body)
+        assert opener.open(data)[:3] == (*end(file["sender"]), body)
         assert plain_reader.opened(key.secret, data) == body
     for vector in file["refused"]:
         fresh = Opener(ring, *end(file["receiver"]))

@@ -5,6 +5,7 @@ incarnation that is heard counts: a later one has lost what the group relies on,
 group starts anew.
 """
 
+import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
+from aforesaid.protocols.membership.epochs import Restarted
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Inlet, pack
 
@@ -25,6 +27,9 @@ UNGREETED_FRAMES_MAX = 256
 GREETINGS_APART: Nanoseconds = SECOND // 10
 """A peer whose session is not known is greeted no more often than this."""
 
+SOUGHT_BEATS = 10
+"""Where a peer is that was not heard for so many heartbeats is looked up again."""
+
 BYES = 3
 """A goodbye is said so many times: any one may be lost, and none is acknowledged."""
 
@@ -32,10 +37,13 @@ BYES = 3
 class Peer:
     """A member of the group."""
 
-    __slots__ = ("greeted", "heard", "incarnation", "numeric", "session", "spoke", "waiting")
+    __slots__ = ("greeted", "heard", "incarnation", "numeric", "session", "sought", "spoke", "waiting")
 
-    def __init__(self, numeric: Any, session: bytes | None) -> None:
-        self.numeric = numeric
+    def __init__(self, session: bytes | None) -> None:
+        self.numeric: Any = None
+        """Where it is; None: not known."""
+        self.sought: Nanoseconds = 0
+        """When it was last looked for."""
         self.session = session
         self.incarnation: int | None = None
         self.heard: Nanoseconds | None = None
@@ -65,20 +73,39 @@ class DatagramCarrier:
         self.refused = inlet.refused
         self.address = self._listen
         self._socket: Datagrams | None = None
+        self._searches: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
         self._socket = await Datagrams.open(self._listen, self._size_max, self._arrived)
         self._send = self._socket.send
         self.address = self._socket.address
-        for name, address in self._addresses.items():
-            _, numeric = await address.resolve(socket.SOCK_DGRAM)
-            self._peers[name] = Peer(numeric, None if self._seals.greets else b"")
-        for peer in self._peers.values():
-            self._greet(peer, self._now())
+        for name in self._addresses:
+            self._peers[name] = Peer(None if self._seals.greets else b"")
+        await asyncio.gather(*(self._find(name, peer) for name, peer in self._peers.items()))
+
+    async def _find(self, name: Process, peer: Peer) -> None:
+        """Where a peer is just now: names may be known later, and mean another place then."""
+        peer.sought = self._now()
+        family = socket.AF_UNSPEC if self._socket is None else self._socket.family
+        try:
+            _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
+        except Misuse as error:
+            tell("cannot find", level="warning", peer=name, error=str(error))
+            return
+        self._greet(peer, self._now())
+
+    def _seek_silent(self, now: Nanoseconds) -> None:
+        """Who is silent for long may have moved."""
+        for name, peer in self._peers.items():
+            since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
+            if now - since > SOUGHT_BEATS * self._heartbeat:
+                task = asyncio.ensure_future(self._find(name, peer))
+                self._searches.add(task)
+                task.add_done_callback(self._searches.discard)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
-        if to is None:
+        if to is None or to.numeric is None:
             return
         if to.session is None:
             to.waiting += frames[: UNGREETED_FRAMES_MAX - len(to.waiting)]
@@ -91,6 +118,7 @@ class DatagramCarrier:
             send(seal(body, session), numeric)
 
     def beat(self, now: Nanoseconds) -> None:
+        self._seek_silent(now)
         for peer in self._peers.values():
             if peer.session is None:
                 self._greet(peer, now)
@@ -137,16 +165,23 @@ class DatagramCarrier:
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
+        for search in self._searches:
+            search.cancel()
+        await asyncio.gather(*self._searches, return_exceptions=True)
         if self._socket is not None:
             self._socket.close()
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
         if peer.session is not None:
             peer.spoke = now
-            self._send(self._seals.seal(body, peer.session), peer.numeric)
+            self._send_to(peer, body, peer.session)
+
+    def _send_to(self, peer: Peer, body: bytes, session: bytes) -> None:
+        if peer.numeric is not None:
+            self._send(self._seals.seal(body, session), peer.numeric)
 
     def _greet(self, peer: Peer, now: Nanoseconds) -> None:
-        if now - peer.greeted >= GREETINGS_APART:
+        if peer.numeric is not None and now - peer.greeted >= GREETINGS_APART:
             peer.greeted = peer.spoke = now
             self._send(self._seals.greet(), peer.numeric)
 
@@ -157,6 +192,8 @@ class DatagramCarrier:
                 try:
                     self._open(data, now)
                 except Misbehaviour as error:
+                    if isinstance(error, Restarted):
+                        _warn_of_restart(error.name)
                     self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
             self._above.end_turn()
         except Exception as error:
@@ -165,10 +202,14 @@ class DatagramCarrier:
     def _open(self, data: bytes, now: Nanoseconds) -> None:
         if len(data) > self._size_max:
             raise Refused("datagram size")
-        (_, source, incarnation), session, body = self._seals.open(data)
+        (_, source, incarnation), session, body, fresh = self._seals.open(data)
         peer = self._peers.get(source)
         if peer is None:
             raise Refused("evicted" if source in self._gone else "stranger")
+        if not fresh and peer.session != session:
+            # Anyone may have recorded it: who is there now answers this.
+            self._send_to(peer, b"", session)
+            return
         if peer.incarnation != incarnation:
             self._meet(source, peer, incarnation)
         silent_since, peer.heard = peer.heard or 0, now
@@ -189,7 +230,7 @@ class DatagramCarrier:
     def _meet(self, source: Process, peer: Peer, incarnation: int) -> None:
         if peer.incarnation is not None:
             if incarnation > peer.incarnation:
-                tell("restarted", level="warning", peer=source, advice="evict it; it has lost its state")
+                _warn_of_restart(source)
             raise Refused("incarnation")
         peer.incarnation = incarnation
         self._above.met(source, incarnation)
@@ -201,3 +242,7 @@ class DatagramCarrier:
         waiting, peer.waiting = peer.waiting, []
         if waiting:
             self.send(source, waiting)
+
+
+def _warn_of_restart(name: Process) -> None:
+    tell("restarted", level="warning", peer=name, advice="evict it; it has lost its state")

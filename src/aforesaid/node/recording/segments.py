@@ -13,6 +13,7 @@ import msgspec
 
 from aforesaid.core import Misuse
 from aforesaid.ground import ground
+from aforesaid.node.operating.logs import tell
 from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
 
 
@@ -47,7 +48,11 @@ class SegmentWriter:
         self._events: list[Event] = []
         self._failure: Misuse | None = None
         """What stopped the writing, for good: nobody could read what came after a record that is torn."""
-        self._open()
+        try:
+            self._file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            raise self._failed(error) from error
+        self._begin()
 
     @property
     def pending(self) -> int:
@@ -68,10 +73,20 @@ class SegmentWriter:
             self._write(self._events)
             self._events.clear()
             if self._bytes >= self._bytes_max:
-                full = self._file
-                self._origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
-                self._open()
-                self._disk.close(full)
+                self._rotate()
+
+    def _rotate(self) -> None:
+        """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
+        origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
+        try:
+            file = self._disk.append_to(self._path_of(origin))
+        except OSError as error:
+            tell("cannot rotate", level="warning", path=str(self._path_of(origin)), error=error.strerror)
+            self._bytes = 0
+            return
+        full, self._file, self._origin = self._file, file, origin
+        self._begin()
+        self._disk.close(full)
 
     def close(self) -> None:
         try:
@@ -80,15 +95,12 @@ class SegmentWriter:
         finally:
             self._disk.close(self._file)
 
-    def _open(self) -> None:
-        origin = self._origin
-        self._path = self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
-        try:
-            self._file = self._disk.append_to(self._path)
-        except OSError as error:
-            raise self._failed(error) from error
+    def _begin(self) -> None:
         self._bytes = 0
-        self._write(origin)
+        self._write(self._origin)
+
+    def _path_of(self, origin: Origin) -> Path:
+        return self._directory / f"{origin.name}-{origin.incarnation}-{origin.segment:06d}{SUFFIX}"
 
     def _write(self, value: Origin | list[Event]) -> None:
         record = record_of(value)
@@ -101,5 +113,5 @@ class SegmentWriter:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> Misuse:
-        self._failure = Misuse(f"cannot write {self._path}: {error.strerror}")
+        self._failure = Misuse(f"cannot write {self._path_of(self._origin)}: {error.strerror}")
         return self._failure
