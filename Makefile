@@ -3,7 +3,8 @@
 #   make test    style, types, layers, every test
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
-#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn, links;
+#   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn, links,
+#                   the fleet against its reference;
 #                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
 #   make campaign-nodes     10,000 worlds of fixed and 10,000 of changing groups of real nodes (docs/world.md)
@@ -61,6 +62,7 @@ campaign: $(READY)
 	@$(BIN)/python tests/oracle/adaptive_campaign.py 850
 	@$(BIN)/python tests/sim/prc_campaign.py 400
 	@$(BIN)/python tests/sim/links_campaign.py 1000
+	@$(BIN)/python tests/differential/fleet_campaign.py 2000
 	@AFORESAID_CAMPAIGN=1 $(BIN)/python -m pytest -n 2 $$(grep -rl 'import scaled' tests --include='test_*.py')
 
 clean:

@@ -2,6 +2,7 @@
 
     python benchmarks/bench_fleet.py             # all, about 4 minutes
     python benchmarks/bench_fleet.py --small     # without 10,000 processes
+    python benchmarks/bench_fleet.py --churn 100000     # only ten minutes of churn among so many
 
 Each run has a process of its own, so that its peak memory is its own; compiling is not counted. `static` is
 the limit: a flood with masks, wire rows and FIFO of the same layout, in the same process, on as many
@@ -22,15 +23,16 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from aforesaid.fleet import Overlay, Paper, flood, random_overlay, simulate_fleet
+from aforesaid.fleet import Overlay, Paper, authors_experiment, flood, random_overlay, simulate_fleet
 
 SEED = 4
 CPU_BARS = {100: 1.0, 1_000: 5.0, 10_000: 60.0}
 MEMORY_BAR_MB = 1_000
 MILLION, DEGREE = 1_000_000, 20
 SEEDS = {100: range(1, 13), 1_000: range(1, 13)}
-PLATEAUS = {100: "paper: 300 to 350, 0.30 to 0.45", 1_000: "paper: 485, 0.57 to 0.80"}
+PLATEAUS = {100: "paper: 346, 0.35", 1_000: "paper: 485, 0.57"}
 START = (
     "import time; began = time.perf_counter();"
     "from aforesaid.fleet import Paper, simulate_fleet;"
@@ -42,7 +44,11 @@ START = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--small", action="store_true", help="leave out 10,000 processes")
+    parser.add_argument("--churn", type=int, metavar="N", help="only churn: 1 %% of N a minute, ten minutes")
     options = parser.parse_args()
+    if options.churn:
+        churn(options.churn)
+        return
     starts()
     experiments([count for count in CPU_BARS if not options.small or count < 10_000])
     million()
@@ -98,6 +104,21 @@ def limit(count: int, degree: int) -> float:
     overlay = random_overlay(count, degree, 1)
     said = np.array([[second * 10**9, second % count] for second in range(max(2, 200_000 // count))])
     return min(flood_seconds(overlay, said) for _ in range(5)) * 1e9 / (count * degree * len(said))
+
+
+def churn(count: int) -> None:
+    crashed, receipts, spent, memory = alone(churning, count)
+    print(
+        f"{count:,} processes, ten minutes, 1 % crash each minute and as many enter: {crashed:,} crashes, "
+        f"{receipts:,} receipts, {spent:.1f} s of CPU, {memory:.0f} MB (bar for 100,000: 600 s, 16,000 MB)"
+    )
+
+
+def churning(count: int) -> tuple[int, int, float, float]:
+    parts: dict[str, Any] = {"minutes": 10.0, "speak_from": 2.0, "speak_until": 9.0, "delay_ms": 1.0}
+    paper = replace(authors_experiment(count, SEED), crashes_per_minute=1.0, **parts)
+    outcome = simulate_fleet(paper.plan())
+    return outcome.plan.crashes, outcome.receipts, outcome.cpu_seconds, memory_mb()
 
 
 def million() -> None:

@@ -76,10 +76,10 @@ def test_a_run_that_is_not_at_rest_exits_3(aforesaid: Run) -> None:
 def test_a_fleet_without_room_is_unknown_and_a_broken_one_violated(
     aforesaid: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = FLEET.replace("processes = 40", "processes = 3_000\njoins_per_second = 10_000")
+    crowd = FLEET.replace("processes = 40", "processes = 1_000\njoins_at_once = 1_000")
     Path("crowd.toml").write_text(crowd)
     code, _, err = aforesaid("simulate", "crowd.toml")
-    assert (code, "than there is room for (seed 1)" in " ".join(err.split())) == (3, True)
+    assert (code, "a process has more than 744 links (seed 1)" in " ".join(err.split())) == (3, True)
     assert list(Path("traces").iterdir()) == []
     code, out, _ = aforesaid("simulate", "crowd.toml", "--seeds", "2", "--json")
     told = json.loads(out)

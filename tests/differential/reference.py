@@ -6,7 +6,7 @@ the same streams, so kernel and reference must agree in everything.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,13 +16,39 @@ from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
-from aforesaid.protocols.overlay.spray import Spray
+from aforesaid.protocols.overlay.sampling import Links
+from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.harness import Recorder
 
 
 def name(number: int) -> str:
     """Names whose order is that of the numbers."""
     return f"p{number:06d}"
+
+
+class PlannedSpray(Spray):
+    """Spray with a plan's options."""
+
+    def __init__(self, host: "Host", incarnation: int) -> None:
+        super().__init__(name(host.number), host.run.plan.period, incarnation)
+        self.host = host
+
+    def _place_of_partner(self, arcs: Sequence[Arc], links: Links) -> int:
+        if self.host.run.plan.partner_uniform:
+            return links.choose("partner", len(arcs))
+        return super()._place_of_partner(arcs, links)
+
+    def _ours_to_give(self, links: Links) -> list[Arc]:
+        arcs = super()._ours_to_give(links)
+        self.usable = len(arcs)
+        if self.host.run.plan.routes_stay:
+            routes = {peer for pair in self.host.machine.retained for peer in pair}
+            arcs = [arc for arc in arcs if arc.peer not in routes]
+        return arcs
+
+    def _half(self, arcs: Sequence[Arc]) -> int:
+        """Of the arcs that stay, too."""
+        return self.usable // 2
 
 
 class Host(Recorder):
@@ -35,16 +61,17 @@ class Host(Recorder):
         self.up = True
         self.alone = False
         self.incarnation = 0
-        self.settled = False
         self.chance = [int(x) for x in run.plan.chance[number]]
         self.begin()
 
     def begin(self) -> None:
-        """A machine for this incarnation."""
+        """A machine for this incarnation. Exchanges end with the talking, for who enters later, too."""
         plan, me = self.run.plan, name(self.number)
         self.timers.clear()
         prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
-        self.machine = Living(prc, Spray(me, plan.period, self.incarnation))
+        self.machine = Living(prc, PlannedSpray(self, self.incarnation))
+        if self.run.settled:
+            self.machine.settle(self.run.now, self)
 
     def call(self, method: str, *arguments: Any) -> None:
         """Call the machine; if that left it isolated, begin again through anyone inside."""
@@ -62,8 +89,6 @@ class Host(Recorder):
             self.incarnation += 1
             self.begin()
             self.machine.join(name(contacts[self.choose("contact", len(contacts))]), self.run.now, self)
-            if self.settled:
-                self.machine.settle(self.run.now, self)
 
     def send(self, targets: Any, message: Any) -> None:
         run = self.run
@@ -115,6 +140,7 @@ class Reference:
         self.hosts: dict[int, Host] = {}
         self.spoken = 0
         self.evicted = 0
+        self.settled = False
         self.control: Counter[tuple[int, str]] = Counter()
         self.space: dict[int, tuple[int, int]] = {}
         """By moment: expected entries and handshake buffers, over all processes."""
@@ -162,8 +188,8 @@ class Reference:
             if self.hosts[who].up and self.hosts[who].machine.inside:
                 self.hosts[who].call("broadcast", self.spoken - 1)
         elif what == What.SETTLE:
+            self.settled = True
             for host in self.hosts.values():
-                host.settled = True
                 host.call("settle")
         elif what == What.CRASH:
             self.hosts[who].up = False

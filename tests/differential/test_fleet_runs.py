@@ -18,7 +18,7 @@ from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
 from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
 from aforesaid.fleet.compiled import SOURCES
-from aforesaid.fleet.fleet import _run
+from aforesaid.fleet.fleet import run_until
 from aforesaid.fleet.layout import DELIVERED, Step
 from aforesaid.fleet.states import Out, What
 from aforesaid.fleet.world import EVENTS_MAX, World
@@ -97,9 +97,9 @@ def test_with_crashes_the_trace_is_causal_still() -> None:
 CHURN: dict[str, Any] = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
 
 
-@pytest.mark.parametrize(("seed", "connected"), [(12, True), (35, True), (3, False)])
+@pytest.mark.parametrize(("seed", "connected"), [(12, True), (3, True), (35, False)])
 def test_a_process_that_was_isolated_is_traced_as_its_next_incarnation(seed: int, connected: bool) -> None:
-    """Seeds 12 and 35: what an incarnation said comes back to the next one, which did not say it."""
+    """It may hear what it said as the incarnation before; the overlay may fall apart (seed 35)."""
     sink = MemorySink()
     paper = Paper(60, seed, delay_ms=2_500.0, crashes_per_minute=15.0, traced="all", **CHURN)
     outcome, run = trace_fleet(paper.plan(), sink, "isolated")
@@ -134,6 +134,21 @@ def test_the_traced_are_spread_over_those_inside_before_the_first_broadcast() ->
     assert len(Paper(5, traced=20).plan().traced or ()) == 5
     assert Paper(5, traced=0).plan().traced == ()
     assert Paper(5, traced="all").plan().traced is None
+
+
+def test_only_who_has_entered_crashes_or_is_a_contact() -> None:
+    """At 10 joins per second most of 5,000 enter while others speak and crash."""
+    plan = Paper(5_000, 1, minutes=8.0, speak_until=7.0, crashes_per_minute=2.0).plan()
+    up, crashed = {-1}, 0
+    for _, what, who, whom in plan.schedule.tolist():
+        if what == What.CRASH:
+            up.remove(who)
+            crashed += 1
+        elif what == What.ENTER:
+            assert whom in up, f"seed 1: p{who} enters through p{whom}"
+            up.add(who)
+    # 2 % a minute of 1,200 rising to 4,200, for five minutes.
+    assert 200 < crashed < 340
 
 
 @pytest.mark.parametrize("sample_ms", [1_000.0, 700.0])
@@ -181,14 +196,14 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     """Link memory that forgets one entry: the copy comes, and the run stops with its message and process."""
     plan = Paper(30, 1, delay_ms=300.0, **SHORT).plan()
     world = World(plan)
-    _run(world, 125_000_000_000, None)
+    run_until(world, 125_000_000_000)
     expecting = np.argwhere((world.masks[:, :30] & ~np.int64(DELIVERED)) != 0)
     slot, process = map(int, expecting[0])
     bits = int(world.masks[slot, process]) & ~DELIVERED
     world.masks[slot, process] -= bits & -bits
     for _ in range(2):  # A run that was stopped stays stopped.
         with pytest.raises(FleetBroken, match=rf"p{process} received message \d+ where it was not expected"):
-            _run(world, plan.until, None)
+            run_until(world, plan.until)
     assert world.w.time < plan.until
 
 
@@ -200,7 +215,7 @@ def test_counters_are_what_the_tables_say() -> None:
     plan = Paper(300, 1, minutes=24.0, speak_until=18.0, delay_ms=2_500.0, crashes_per_minute=5.0).plan()
     world = World(plan)
     for moment in (600 * 10**9, 1_000 * 10**9, plan.until):
-        _run(world, moment, None)
+        run_until(world, moment)
         bits = np.bitwise_count(world.masks & ~np.int64(DELIVERED)).sum()
         assert world.w.expected == bits
         out = world.links["sides"]["out"]
@@ -221,6 +236,25 @@ def test_a_burst_of_broadcasts_does_not_overrun_the_trace() -> None:
     assert outcome.deliveries == 2 * len(burst)
     # Besides, the second process was admitted.
     assert sum(sizes) == outcome.deliveries + 1
+
+
+@pytest.mark.parametrize(("joins_per_second", "at_once"), [(1_000.0, 1), (100.0, 10), (2_000.0, 200)])
+def test_tables_grow_with_what_joins_ask_of_them(joins_per_second: float, at_once: int) -> None:
+    """Before the first exchange the arcs of fast joins pile up at a few processes."""
+    joins: dict[str, Any] = {"joins_per_second": joins_per_second, "joins_at_once": at_once}
+    parts: dict[str, Any] = {
+        "minutes": 3.0,
+        "speak_from": 1.0,
+        "speak_until": 1.2,
+        "broadcasts_per_second": 1,
+    }
+    plan = Paper(1_000, 1, delay_ms=1.0, **joins, **parts).plan()
+    world = World(plan)
+    small_at_first = {name: len(table) for name, table in world.tables.items()}
+    run_until(world, plan.until)
+    assert (world.w.expected, world.w.buffered, world.w.evicted) == (0, 0, 0)
+    assert len(world.rows) > small_at_first["rows"]
+    assert world.slots["had"][:12].tolist() == [1_000] * 12
 
 
 def test_limits_are_told() -> None:

@@ -44,16 +44,16 @@ class OneSelfReplaced(Spray):
         return tuple(arc for arc in (turned, *rest) if arc)
 
 
-class HalfRoundedDown(Spray):
+class HalfRoundedUp(Spray):
     def _half(self, arcs: Sequence[Arc]) -> int:
-        return max(1, len(arcs) // 2)
+        return (len(arcs) + 1) // 2
 
 
 class HalfOfAll(Spray):
     """Counts arcs that cannot be given: gives more than half of the others."""
 
     def _half(self, arcs: Sequence[Arc]) -> int:
-        return min(len(arcs), super()._half(self.view))
+        return super()._half(self.view)
 
 
 class OneMoreReplaced(Spray):
@@ -270,8 +270,8 @@ SPRAY_MUTANTS = [
     SprayMutant(SelfNotReplaced, rules.exchanges_neither_make_nor_lose_arcs),
     SprayMutant(OneSelfReplaced, rules.every_arc_to_its_receiver_is_turned_round),
     SprayMutant(OneSelfReplaced, rules.exchanges_neither_make_nor_lose_arcs),
-    SprayMutant(HalfRoundedDown, rules.the_oldest_is_asked_and_offered_half),
-    SprayMutant(HalfRoundedDown, rules.the_partner_gives_half_of_its_own),
+    SprayMutant(HalfRoundedUp, rules.the_oldest_is_asked_and_offered_half),
+    SprayMutant(HalfRoundedUp, rules.the_partner_gives_half_of_its_own),
     SprayMutant(HalfOfAll, rules.only_usable_arcs_are_given_and_only_usable_partners_asked),
     SprayMutant(OneMoreReplaced, rules.arcs_of_a_crashed_peer_are_replaced_but_for_one_in_a_viewful),
     SprayMutant(OneMoreReplaced, rules.arcs_that_go_down_are_all_replaced),

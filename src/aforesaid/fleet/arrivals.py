@@ -11,28 +11,29 @@ from aforesaid.fleet.handshake import (
     take,
 )
 from aforesaid.fleet.layout import FRAME, State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
 from aforesaid.fleet.spray import answer, answered, period_over, take_arc
 from aforesaid.fleet.states import Due, Kind, News
-from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, slots
+from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, rows, slots
 from aforesaid.fleet.wiring import unwire
 from aforesaid.fleet.wishes import mediated, retention_expired
 
 LOW = (1 << 32) - 1
 
-ROW_LINES, LINK_LINES = 5, 4
-"""Cache lines that a frame needs of a process's row (up to its first ends), of a link's."""
+ROW_LINES, LINK_LINES, ENDS_LINES = 5, 4, 5
+"""Cache lines that a frame needs of a process's row, of a link's, and of the list of the process's ends."""
 
 
 @inner
 def take_controls(w: State, p: int) -> None:
     """What was flooded to this process, now that the step is over that brought it."""
     taken = 0
-    while taken < w.control_count:
-        s = w.controls[taken]
+    while taken < w.controls.count:
+        s = row(w, w.controls, taken).peer
         taken += 1
         take(w, p, slots(w)[s].flood_kind, slots(w)[s].flood_link, -1)
-    w.control_count = 0
+    w.controls.count = 0
 
 
 @inner
@@ -50,6 +51,16 @@ def fetch_frame(w: State, place: int) -> None:
 
 
 @inner
+def fetch_ends(w: State, place: int) -> None:
+    """Fetch the ends of the process that the frame at a place of the FIFO is for; its row was fetched."""
+    room = fifo(w).shape[0] - 1
+    if fifo(w)[place & room] < 0:
+        at = processes(w)[fifo(w)[(place + 1) & room] & LOW].ends.at
+        for line in range(ENDS_LINES):
+            prefetch(rows(w), at, line)
+
+
+@inner
 def arrive(w: State, kind: int) -> int:
     """A frame arrives; the FIFO's head stands behind its first word. Returns where, or -1 if it is down."""
     room, head = fifo(w).shape[0] - 1, w.head
@@ -61,6 +72,7 @@ def arrive(w: State, kind: int) -> int:
     w.head = head + FRAME - 1
     # The frame after the next: what it needs is there when this one and the next are done with.
     fetch_frame(w, head + 2 * FRAME - 1)
+    fetch_ends(w, head + FRAME - 1)
     source, p = ends >> 32, ends & LOW
     lid, about = (about_links >> 32) - 1, (about_links & LOW) - 1
     first, second = (args >> 32) - 1, (args & LOW) - 1

@@ -4,6 +4,7 @@ from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import complete, end_of, far_end, known, last, notify, part, refuse, side_of
 from aforesaid.fleet.handshake import abandon, again
 from aforesaid.fleet.layout import State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.queues import send
 from aforesaid.fleet.states import Due, In, Kind, News, Out
 from aforesaid.fleet.tables import links, processes
@@ -16,7 +17,7 @@ def close(w: State, p: int, peer: int) -> None:
     """Have no link to the peer: attempts of ours are abandoned, complete links closed in two phases."""
     place, ends = 0, processes(w)[p].ends
     while place < ends.count:
-        lid, leads_to = ends.rows[place].link, ends.rows[place].peer
+        lid, leads_to = row(w, ends, place).what, row(w, ends, place).peer
         place += 1
         if leads_to != peer:
             continue

@@ -1,7 +1,8 @@
 """The two ends of every link, and what is known of them (reference: `prc.links`)."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import ENDS_MAX, Side, State
+from aforesaid.fleet.layout import MARGIN, Side, State
+from aforesaid.fleet.lists import append, remove, row
 from aforesaid.fleet.queues import send, stop
 from aforesaid.fleet.states import In, Kind, Out, Status
 from aforesaid.fleet.tables import hot, links, processes
@@ -50,7 +51,8 @@ def links_to(w: State, p: int, peer: int) -> int:
     count = 0
     ends = processes(w)[p].ends
     for i in range(ends.count):
-        if ends.rows[i].peer == peer and linked(w, ends.rows[i].link, p):
+        end = row(w, ends, i)
+        if end.peer == peer and linked(w, end.what, p):
             count += 1
     return count
 
@@ -60,8 +62,9 @@ def safe_to(w: State, p: int, peer: int) -> int:
     """The oldest link on which what is sent to the peer arrives after all that precedes it; -1: none."""
     ends = processes(w)[p].ends
     for i in range(ends.count):
-        if ends.rows[i].peer == peer and end_of(w, ends.rows[i].link, p).out >= Out.SAFE:
-            return ends.rows[i].link
+        end = row(w, ends, i)
+        if end.peer == peer and end_of(w, end.what, p).out >= Out.SAFE:
+            return end.what
     return -1
 
 
@@ -70,7 +73,8 @@ def bound_to(w: State, p: int, peer: int) -> bool:
     """True if there is a link to the peer, or one being opened, that is not being closed."""
     ends = processes(w)[p].ends
     for i in range(ends.count):
-        if ends.rows[i].peer == peer and end_of(w, ends.rows[i].link, p).closing == 0:
+        end = row(w, ends, i)
+        if end.peer == peer and end_of(w, end.what, p).closing == 0:
             return True
     return False
 
@@ -85,8 +89,10 @@ def precedes(w: State, lid: int, later: int) -> bool:
 def new_link(w: State, p: int, peer: int) -> int:
     """A link instance with a name of its own."""
     processes(w)[p].opened += 1
+    if w.links_left < MARGIN:
+        stop(w, Status.ROOM, 0, 0)
     if w.links_left == 0:
-        stop(w, Status.LINKS_GONE, p, peer)
+        stop(w, Status.FULL, 0, 0)
         return 0
     w.links_left -= 1
     lid = w.free_link
@@ -94,19 +100,13 @@ def new_link(w: State, p: int, peer: int) -> int:
     w.free_link = lid + 1 + link.other
     links(w)[lid] = w.blank
     link.opener, link.other, link.number = p, peer, processes(w)[p].opened
-    link.route, link.route_back, link.tries = -1, -1, 1
+    link.route, link.route_back, link.tries, link.since = -1, -1, 1, w.oldest
     return lid
 
 
 @inner
 def add_end(w: State, lid: int, p: int) -> None:
-    ends = processes(w)[p].ends
-    count = ends.count
-    if count >= ENDS_MAX:
-        stop(w, Status.LISTS, p, count)
-        return
-    ends.rows[count].link, ends.rows[count].peer = lid, far_end(w, lid, p)
-    ends.count = count + 1
+    append(w, processes(w)[p].ends, far_end(w, lid, p), lid)
     w.places += 1
     end_of(w, lid, p).place = w.places
 
@@ -138,10 +138,8 @@ def drop_end(w: State, lid: int, p: int) -> None:
     if mine.out != Out.NONE or mine.into != In.NONE:
         return
     for i in range(ends.count):
-        if ends.rows[i].link == lid:
-            ends.count -= 1
-            for place in range(i, ends.count):
-                ends.rows[place] = ends.rows[place + 1]
+        if row(w, ends, i).what == lid:
+            remove(w, ends, i)
             break
     mine.closing, mine.close_tries, mine.handshake_timer, mine.close_timer = 0, 0, 0, 0
     free_if_idle(w, lid)
@@ -153,8 +151,8 @@ def last(w: State, lid: int, p: int) -> bool:
     mine, ends = end_of(w, lid, p), processes(w)[p].ends
     lacks_out, lacks_in = mine.out != Out.NONE, mine.into != In.NONE
     for i in range(ends.count):
-        other = end_of(w, ends.rows[i].link, p)
-        if ends.rows[i].link != lid and other.closing == 0:
+        other = end_of(w, row(w, ends, i).what, p)
+        if row(w, ends, i).what != lid and other.closing == 0:
             lacks_out = lacks_out and other.out != Out.CONFIRMED
             lacks_in = lacks_in and other.into != In.OPEN
         if not (lacks_out or lacks_in):
@@ -171,9 +169,7 @@ def alone(w: State, p: int) -> bool:
 
 @inner
 def notify(w: State, news: int, what: int) -> None:
-    count = w.notice_count
-    w.notices[count].news, w.notices[count].what = news, what
-    w.notice_count = count + 1
+    append(w, w.notices, what, news)
 
 
 @inner

@@ -16,7 +16,6 @@ from aforesaid.core import Misuse
 from aforesaid.fleet.compiled import compiled_once
 from aforesaid.fleet.errors import FleetBroken, FleetFull
 from aforesaid.fleet.kernel import run
-from aforesaid.fleet.layout import BITS, WORDS_MAX
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Records
 from aforesaid.fleet.states import COUNTED, Out, Status
@@ -94,24 +93,26 @@ def simulate_fleet(
         run(world.w, 0)
     began = time.process_time()
     for number in range(1, SLICES + 1):
-        _run(world, plan.until * number // SLICES, events)
+        run_until(world, plan.until * number // SLICES, events)
         if progress:
             progress(int(world.w.time), int(world.w.receipts), int(world.w.deliveries))
     spent = time.process_time() - began
     return _outcome(world, spent)
 
 
-def _run(world: World, until: int, events: Callable[[Records], None] | None) -> None:
+def run_until(world: World, until: int, events: Callable[[Records], None] | None = None) -> None:
+    """Run to a time; where a table has little room left, it gets more, and the run goes on."""
     w = world.w
     while True:
         run(w, until)
         if events and w.event_count:
             events(world.events[: w.event_count])
         w.event_count = 0
+        if w.status > Status.ROOM:
+            raise (FleetBroken if w.status == Status.DUPLICATE else FleetFull)(_reason(world))
         if w.status == Status.FINE:
             return
-        if w.status != Status.TRACE_FULL:
-            raise (FleetBroken if w.status == Status.DUPLICATE else FleetFull)(_reason(world))
+        world.make_room()
         w.status = Status.FINE
 
 
@@ -122,10 +123,7 @@ def _reason(world: World) -> str:
         Status.DUPLICATE: f"p{first} received message {second} where it was not expected: "
         "exactly once is broken",
         Status.SLOTS: f"message {first} is still expected {second} times when its slot is needed again",
-        Status.DEGREE: f"p{first} has more than {BITS * WORDS_MAX} links",
-        Status.QUEUE: "the queues are full",
-        Status.LINKS_GONE: "the table of links is full",
-        Status.LISTS: f"p{first} has more arcs or pairs to remember than there is room for",
+        Status.FULL: "one step needed more room than a table may have",
         Status.LOG_SHORT: f"a handshake of p{first} lasted longer than its delivery log",
     }[Status(w.status)]
     return f"the fleet stopped at {w.time / 1e9:.3f} s: {why} (seed {world.plan.seed})"

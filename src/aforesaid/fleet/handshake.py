@@ -20,6 +20,7 @@ from aforesaid.fleet.ends import (
     side_of,
 )
 from aforesaid.fleet.layout import State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.queues import send, stop
 from aforesaid.fleet.states import Due, In, Kind, News, Out, Status
@@ -127,7 +128,7 @@ def alpha(w: State, p: int, lid: int, route: int) -> bool:
     opener = links(w)[lid].opener
     place, ends = 0, processes(w)[p].ends
     while place < ends.count:
-        other, leads_to = ends.rows[place].link, ends.rows[place].peer
+        other, leads_to = row(w, ends, place).what, row(w, ends, place).peer
         place += 1
         if leads_to != opener:
             continue
@@ -203,8 +204,6 @@ def flush(w: State, lid: int, p: int) -> None:
     """The buffer goes first on the new link, and copies follow it: the link is safe."""
     mine = end_of(w, lid, p)
     begin, end = mine.log_out, hot(w)[p].logged
-    if end - begin > masks(w).shape[0] // 2:
-        stop(w, Status.LOG_SHORT, p, end - begin)
     send(w, Kind.BUFFER, p, far_end(w, lid, p), lid, -1, begin, end)
     w.buffered -= end - begin
     hot(w)[p].noting -= 1

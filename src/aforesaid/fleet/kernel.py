@@ -9,11 +9,11 @@ from aforesaid.fleet.layout import NEVER, PROCESS_BITS, State
 from aforesaid.fleet.membership import begin_again, crash, join
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.notices import heed
-from aforesaid.fleet.queues import advance, close_run, stop
+from aforesaid.fleet.queues import advance, close_run
 from aforesaid.fleet.spray import arm_first
-from aforesaid.fleet.spreading import MARGIN, spread, spread_flood
+from aforesaid.fleet.spreading import spread, spread_flood
 from aforesaid.fleet.states import Status, What
-from aforesaid.fleet.tables import events, fifo, masks, processes, runs, schedule, slots
+from aforesaid.fleet.tables import fifo, masks, processes, runs, schedule, slots
 from aforesaid.fleet.timers import first_due, take_timer
 
 
@@ -72,16 +72,6 @@ def receive(w: State, until: int) -> int:
 
 
 @inner
-def has_room(w: State) -> bool:
-    """Whether there is room for one more step; else the run stops, for good or until the trace is read."""
-    if w.tail - w.head + MARGIN > fifo(w).shape[0]:
-        stop(w, Status.QUEUE, 0, 0)
-    elif w.event_count + MARGIN > events(w).shape[0]:
-        stop(w, Status.TRACE_FULL, 0, 0)
-    return w.status == Status.FINE
-
-
-@inner
 def step(w: State, until: int) -> None:
     """What comes first: what is planned, what is due, or what arrives."""
     arrival, planned = NEVER, NEVER
@@ -116,8 +106,7 @@ def _run(sources: str) -> Callable[[State, int], None]:
     def run(w: State, until: int) -> None:
         """Run until a time, or until something stops it; `w.status` says what."""
         while sources and w.status == Status.FINE and w.time < until:
-            if has_room(w):
-                step(w, until)
+            step(w, until)
 
     return run
 

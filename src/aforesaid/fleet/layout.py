@@ -18,7 +18,7 @@ its sender. That row changes when the first or last frame of a link *arrives*, s
 links were when it sent. Handshake buffers are intervals of the process's delivery log.
 """
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from aforesaid.fleet.records import Int64s, Record, Rows
 from aforesaid.fleet.states import KINDS_COUNTED
@@ -26,7 +26,7 @@ from aforesaid.fleet.states import KINDS_COUNTED
 DELIVERED = 1 << 62
 """In a mask: this process has delivered the message."""
 
-BITS, WORDS_MAX = 62, 4
+BITS, WORDS_MAX = 62, 12
 """In-links that one word of a mask has room for; words that a process may need, if it has very many."""
 
 PROCESS_BITS = 26
@@ -34,9 +34,6 @@ PROCESS_BITS = 26
 
 TARGET_SHIFT = 6
 """An entry of a wire row is column << TARGET_SHIFT | bit: where masks have the in-link's bit."""
-
-WIRE = 1 + BITS * WORDS_MAX
-"""Columns of a wire row: one entry for each link a process may send on, behind their number."""
 
 LOG_PADDING = 8
 """Columns of a log row that nobody uses. Without them, all logs would want the same lines of the cache."""
@@ -48,11 +45,24 @@ two numbers that its kind needs. Two numbers to a word, the latter two pairs plu
 LANES = 4
 NEVER = 1 << 62
 
-ENDS_MAX, ARCS_MAX, LENT_MAX, NAMES_MAX = 200, 120, 61, 100
+MARGIN = 1 << 12
+"""Room that one step may need, in any table: with less, the run comes back for more (`World.make_room`)."""
+
+SLOTS_MARGIN = 1 << 7
+"""The same for slots: messages that one step may begin, floods mostly."""
+
+WIRES_MARGIN = 4
+"""The same for the wire row of one process, and its count before it."""
+
+FEW = 8
+"""Rows that a list begins with."""
+
+SPANS = 40
+"""How often a list may double."""
 
 
 class Hot(Record):
-    """What a first receipt needs of a process, one cache line."""
+    """What a first receipt needs of a process: one cache line, unless it has very many links."""
 
     open_count: int
     """Open in-links."""
@@ -66,77 +76,20 @@ class Hot(Record):
     """The bits of open in-links, word by word."""
 
 
-class End(Record):
-    """A link with an end at a process, and where it leads to."""
-
-    link: int
-    peer: int
-
-
-class Ends(Record):
-    count: int
-    rows: Annotated[Rows[End], ENDS_MAX]
-
-
-class Arc(Record):
-    peer: int
-    age: int
-
-
-class Arcs(Record):
-    count: int
-    rows: Annotated[Rows[Arc], ARCS_MAX]
-
-
-class Lent(Record):
-    count: int
-    rows: Annotated[Rows[Arc], LENT_MAX]
-
-
-class Sample(Record):
-    """What is offered in an exchange, or given for it."""
-
-    exchange: int
-    count: int
-    rows: Annotated[Rows[Arc], LENT_MAX]
-
-
-class Mediator(Record):
-    """Who can mediate the link to a peer."""
+class Row(Record):
+    """A row of a list: a peer, and what the list says of it."""
 
     peer: int
-    mediator: int
-
-
-class Mediators(Record):
-    count: int
-    rows: Annotated[Rows[Mediator], NAMES_MAX]
-
-
-class Retained(Record):
-    """A peer that was given to a partner, and the number of the timer."""
-
-    partner: int
-    peer: int
+    what: int
     timer: int
 
 
-class Retentions(Record):
+class Listed(Record):
+    """A list: where in the table of rows it begins, how many rows it has, and for how many there is room."""
+
+    at: int
     count: int
-    rows: Annotated[Rows[Retained], NAMES_MAX]
-
-
-class Name(Record):
-    peer: int
-
-
-class Names(Record):
-    count: int
-    rows: Annotated[Rows[Name], NAMES_MAX]
-
-
-Listed = TypeVar("Listed", Arcs, Lent, Mediators, Retentions, Names)
-AnyArcs = TypeVar("AnyArcs", Arcs, Lent)
+    room: int
 
 
 class Process(Record):
@@ -156,20 +109,20 @@ class Process(Record):
     """On how many links it sends."""
     clean: int
     """Nothing that stands before this place of the delivery log is still expected."""
-    ends: Ends
-    """Oldest first."""
-    free: Arcs
-    """Arcs that this process may give away."""
-    lent: Lent
-    mediators: Mediators
-    retained: Retentions
-    put_off: Names
-    offer: Sample
-    """What this process offers in the exchange that it has begun."""
-    answer: Sample
-    """What it is given for it."""
-    wired: Annotated[Int64s, WIRE]
-    """The links of the entries of its wire row, in the same places."""
+    ends: Listed
+    """Peers, and the links that lead to them; oldest first."""
+    free: Listed
+    """Arcs that this process may give away: peers and ages."""
+    lent: Listed
+    mediators: Listed
+    """Peers, and who can mediate the link to them."""
+    retained: Listed
+    """Peers given away, the partners they were given to, and the numbers of the timers."""
+    put_off: Listed
+    offer: Listed
+    """Arcs that this process offers in the exchange that it has begun."""
+    answer: Listed
+    """Arcs that it is given for it."""
 
 
 class Side(Record):
@@ -190,6 +143,8 @@ class Side(Record):
 
 
 class Link(Record):
+    """Four cache lines."""
+
     opener: int
     other: int
     number: int
@@ -197,6 +152,8 @@ class Link(Record):
     route_back: int
     tries: int
     refs: int
+    since: int
+    """The oldest message under way when it was begun: none in a buffer of its handshake is older."""
     sides: Annotated[Rows[Side], 2]
     """The opener's, the other's."""
 
@@ -276,13 +233,6 @@ class Lane(Record):
     tail: int
 
 
-class Notice(Record):
-    """What became of a link, and of which link or process."""
-
-    news: int
-    what: int
-
-
 class Table(Record):
     """Where a table is."""
 
@@ -298,10 +248,14 @@ class Tables(Record):
     masks: Table
     """Per slot: a word for each process; then second words, and so on."""
     wires: Table
-    """Per process: the number of entries, then the entries."""
+    """Per process: the number of entries, then the entries, one for each link that it sends on."""
+    wired: Table
+    """The links of the entries of the wire rows, in the same places."""
     logs: Table
     """Per process: a ring of the serials it delivered, with as many places as there are slots."""
     processes: Table
+    rows: Table
+    """The rows of all lists."""
     links: Table
     fifo: Table
     """A ring of forwards and frames (`PROCESS_BITS`, `FRAME`)."""
@@ -326,6 +280,8 @@ class State(Record):
     status_b: int
     serials: int
     oldest: int
+    kept: int
+    """No message older than this serial is needed by anyone."""
     head: int
     tail: int
     closed: int
@@ -344,8 +300,6 @@ class State(Record):
     receipts: int
     spoken: int
     links_left: int
-    notice_count: int
-    control_count: int
     words_used: int
     event_count: int
     delay_at: int
@@ -353,6 +307,8 @@ class State(Record):
     period: int
     patience: int
     tries_max: int
+    partner_uniform: int
+    routes_stay: int
     detector: int
     bucket: int
     evicted: int
@@ -369,15 +325,18 @@ class State(Record):
     """The timer that has gone off."""
     blank: Link
     """A link row as nobody has used it."""
+    rows_used: int
+    spare: Annotated[Int64s, SPANS]
+    """By size, where rows lie that no list has any more, plus 1; the first of them says where others lie."""
     # Scratch, for one step of one process.
-    notices: Annotated[Rows[Notice], 256]
-    """What became of links."""
-    controls: Annotated[Int64s, 64]
+    notices: Listed
+    """What became of links: `peer` is the link or process, `what` the news."""
+    controls: Listed
     """Slots of flooded control messages for the process."""
-    neighbour_count: int
-    neighbours: Annotated[Int64s, WIRE]
-    introduced: Annotated[Int64s, ARCS_MAX]
-    urn: Annotated[Rows[Arc], ARCS_MAX]
+    neighbours: Listed
+    """Links that a flood is passed on over."""
+    introduced: Listed
+    urn: Listed
     """Arcs it may give."""
-    given: Annotated[Rows[Arc], ARCS_MAX]
+    given: Listed
     """Arcs it gives."""

@@ -4,6 +4,7 @@ from aforesaid.fleet.closing import lose
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end, known, new_link, notify, part, precedes, refuse, unref
 from aforesaid.fleet.layout import State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.memory import record
 from aforesaid.fleet.queues import choose, send
 from aforesaid.fleet.spray import arcs_of_dead
@@ -33,7 +34,7 @@ def welcome(w: State, p: int, lid: int) -> None:
         return
     place = 0
     while place < me.ends.count:
-        older = me.ends.rows[place].link
+        older = row(w, me.ends, place).what
         if precedes(w, older, lid) and far_end(w, older, p) == newcomer:
             lose(w, p, older)
         else:
@@ -105,7 +106,7 @@ def end_all(w: State, p: int, tell: bool) -> None:
     """A process has no links any more, and waits for none."""
     me = processes(w)[p]
     while me.ends.count:
-        lid = me.ends.rows[0].link
+        lid = row(w, me.ends, 0).what
         if tell:
             part(w, p, lid)
         drop(w, lid, p)
@@ -119,7 +120,7 @@ def begin_again(w: State, p: int) -> None:
 
     If there is nobody, it stays as it is, without links.
     """
-    w.notice_count = 0
+    w.notices.count = 0
     if w.inside_count - processes(w)[p].inside == 0:
         end_all(w, p, True)
         return
@@ -153,7 +154,7 @@ def hear_of_crash(w: State, p: int, dead: int) -> None:
     arcs_of_dead(w, p, dead)
     place = 0
     while place < me.ends.count:
-        lid = me.ends.rows[place].link
+        lid = row(w, me.ends, place).what
         if far_end(w, lid, p) == dead:
             part(w, p, lid)
             lose(w, p, lid)
@@ -165,7 +166,7 @@ def hear_of_crash(w: State, p: int, dead: int) -> None:
     place = 0
     retained = me.retained
     while place < retained.count:
-        partner, peer = retained.rows[place].partner, retained.rows[place].peer
+        partner, peer = row(w, retained, place).what, row(w, retained, place).peer
         if partner == dead or peer == dead:
             mediated(w, p, partner, peer)
         else:

@@ -2,7 +2,8 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, unref
-from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, State
+from aforesaid.fleet.layout import DELIVERED, MARGIN, PROCESS_BITS, SLOTS_MARGIN, State
+from aforesaid.fleet.lists import append, row
 from aforesaid.fleet.queues import count_control, push, stop
 from aforesaid.fleet.states import Kind, Out, Status
 from aforesaid.fleet.tables import events, hot, links, logs, masks, processes, slots
@@ -24,6 +25,8 @@ def new_message(w: State, said: int) -> int:
     while oldest < serial and slots(w)[oldest & (masks(w).shape[0] - 1)].live == 0:
         oldest += 1
     w.oldest = oldest
+    if serial - w.kept + SLOTS_MARGIN > masks(w).shape[0]:
+        stop(w, Status.ROOM, 0, 0)
     return serial
 
 
@@ -74,9 +77,11 @@ def delivered(w: State, p: int, said: int) -> None:
 
 @inner
 def record(w: State, p: int, what: int) -> None:
-    """A row of the trace; the loop makes sure that there is room, but for a very long handshake buffer."""
+    """A row of the trace."""
+    if w.event_count + MARGIN > events(w).shape[0]:
+        stop(w, Status.ROOM, 0, 0)
     if w.event_count >= events(w).shape[0]:
-        stop(w, Status.QUEUE, p, what)
+        stop(w, Status.FULL, 0, 0)
         return
     event = events(w)[w.event_count]
     event.time, event.process, event.what = w.time, p, what
@@ -88,14 +93,12 @@ def flooded(w: State, p: int, s: int) -> None:
     """A flooded control message: count its copies; whom it is for takes it when this step is over."""
     copies = 0
     for i in range(processes(w)[p].ends.count):
-        lid = processes(w)[p].ends.rows[i].link
+        lid = row(w, processes(w)[p].ends, i).what
         if end_of(w, lid, p).out >= Out.SAFE:
             copies += 1
     count_control(w, Kind.FLOOD, copies)
     if flood_target(w, s) == p:
-        count = w.control_count
-        w.controls[count] = s
-        w.control_count = count + 1
+        append(w, w.controls, s, 0)
 
 
 @inner

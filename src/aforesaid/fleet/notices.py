@@ -4,6 +4,7 @@ from aforesaid.fleet.closing import ask_close
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import bound_to, far_end, linked, links_to, unref
 from aforesaid.fleet.layout import State
+from aforesaid.fleet.lists import row
 from aforesaid.fleet.spray import arc_down, arm_first, take_arc, welcomed
 from aforesaid.fleet.states import News
 from aforesaid.fleet.tables import links, processes
@@ -14,8 +15,8 @@ from aforesaid.fleet.wishes import asked, forget_mediator, mediated, open_wanted
 def heed(w: State, p: int) -> None:
     """Tell the sampler what became of links, until nothing more becomes of them."""
     read = 0
-    while read < w.notice_count:
-        kind, what = w.notices[read].news, w.notices[read].what
+    while read < w.notices.count:
+        kind, what = row(w, w.notices, read).what, row(w, w.notices, read).peer
         read += 1
         if kind == News.UP:
             up(w, p, what)
@@ -33,7 +34,7 @@ def heed(w: State, p: int) -> None:
             arm_first(w, p)
         elif kind == News.WELCOMED:
             welcomed(w, p, what)
-    w.notice_count = 0
+    w.notices.count = 0
 
 
 @inner
@@ -45,7 +46,7 @@ def up(w: State, p: int, lid: int) -> None:
         return
     spare = -1
     for i in range(processes(w)[p].ends.count):
-        other = processes(w)[p].ends.rows[i].link
+        other = row(w, processes(w)[p].ends, i).what
         if far_end(w, other, p) == peer and linked(w, other, p) and (spare < 0 or later(w, other, spare)):
             spare = other
     if links(w)[spare].opener == p:

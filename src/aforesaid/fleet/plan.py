@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.fleet.layout import NEVER, WORDS_MAX, Step
+from aforesaid.fleet.layout import NEVER, Step
 from aforesaid.fleet.records import Int32s, Int64s, Records
 from aforesaid.fleet.states import What
 from aforesaid.sim.paper import Paper
@@ -15,8 +15,11 @@ MINUTE = 60 * SECOND
 SETTLED = MINUTE // 2
 """After so long a process that entered is surely inside."""
 
-PROCESSES_MAX = (1 << 25) // WORDS_MAX
-"""An entry of a wire row has 25 bits for its column."""
+COLUMNS_MAX = 1 << 25
+"""An entry of a wire row has 25 bits for its column of the masks."""
+
+PROCESSES_MAX = COLUMNS_MAX // 4
+"""Some processes need several columns."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Plan:
     """How long an opening or closing may take: more than 8 hops of the slowest delay."""
     tries: int = 4
     detector: int = 5 * SECOND + 3
+    partner_uniform: bool = False
+    """Exchanges are asked of any neighbour, not of the oldest."""
+    routes_stay: bool = False
+    """An arc whose link is in use as a route is not given away."""
     bucket: int = SECOND
     traced: tuple[int, ...] | None = ()
     """The processes whose deliveries are traced; None: all."""
@@ -63,6 +70,22 @@ class Plan:
             raise Misuse("the exchange period must be longer than there and back")
 
 
+def authors_experiment(processes: int, seed: int = 1) -> Paper:
+    """The experiment as the authors' own code runs it, where that differs from what their paper says.
+
+    All join within 100 s: of 10,000, ten at a time every 100 ms. Any neighbour is the partner of an exchange;
+    arcs in use as routes are not given away.
+    """
+    return Paper(
+        processes,
+        seed,
+        joins_per_second=processes / 100,
+        joins_at_once=max(1, processes // 1_000),
+        partner="any",
+        routes_stay=True,
+    )
+
+
 def plan_of(paper: Paper) -> Plan:
     """The plan of the paper's experiment."""
     paper.validate()
@@ -82,6 +105,8 @@ def plan_of(paper: Paper) -> Plan:
         detector=round(paper.detector_ms * MILLISECOND) + 3,
         bucket=round(paper.sample_ms * MILLISECOND),
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
+        partner_uniform=paper.partner == "any",
+        routes_stay=paper.routes_stay,
         scenario=paper.to_json(),
     )
     plan.validate()
@@ -123,7 +148,7 @@ def _sloping(points: list[tuple[float, float]]) -> Int64s:
 
 def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:
     enters = _enters(paper, rng)
-    crashes = _crashes(paper, rng, len(enters))
+    crashes = _crashes(paper, rng, enters) if paper.crashes_per_minute else enters[:0]
     crashed = crashes["what"] == What.CRASH
     enters, crashes = np.concatenate([enters, crashes[~crashed]]), crashes[crashed]
     says = _says(paper, rng, enters, crashes)
@@ -135,11 +160,12 @@ def _schedule(paper: Paper, rng: np.random.Generator) -> tuple[Records, int]:
 
 
 def _enters(paper: Paper, rng: np.random.Generator) -> Records:
-    """Processes enter one by one, each through one that is surely inside by then."""
+    """Processes enter one by one or in batches, each through one that is surely inside by then."""
     steps = np.zeros(paper.processes, Step.dtype)
     order = np.arange(paper.processes)
     # Not on a round moment: nothing else is to happen at the same time.
-    steps["at"] = at = np.round(order * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
+    first = order - order % paper.joins_at_once
+    steps["at"] = at = np.round(first * (SECOND / paper.joins_per_second)).astype(np.int64) + 37_003
     steps["what"], steps["who"] = What.ENTER, order
     rising = delays(paper)
     slow = rising[np.searchsorted(rising[:, 0], at, side="right") - 1, 1]
@@ -148,20 +174,37 @@ def _enters(paper: Paper, rng: np.random.Generator) -> Records:
     return steps
 
 
-def _crashes(paper: Paper, rng: np.random.Generator, first: int) -> Records:
-    """While processes speak, some crash; for each, one enters through another that is up."""
-    rate = paper.crashes_per_minute / 100 * paper.processes
+def _crashes(paper: Paper, rng: np.random.Generator, enters: Records) -> Records:
+    """While processes speak, some of those that have entered crash; for each, one enters through another."""
+    share = paper.crashes_per_minute / 100
     rows: list[tuple[int, int, int, int]] = []
-    if rate:
-        up = list(range(paper.processes))
-        time = paper.speak_from * MINUTE
-        while (time := time + rng.exponential(MINUTE / rate)) < paper.speak_until * MINUTE:
+    up: list[int] = []
+    gone: set[int] = set()
+    newcomer, time = len(enters), paper.speak_from * MINUTE
+    entered = _admit(enters, 0, time, up, gone, rng)
+    while (time := time + rng.exponential(MINUTE / (share * max(1, len(up))))) < paper.speak_until * MINUTE:
+        entered = _admit(enters, entered, time, up, gone, rng)
+        if len(up) > 1:
             victim = up.pop(int(rng.integers(len(up))))
+            gone.add(victim)
             rows.append((int(time), What.CRASH, victim, 0))
-            rows.append((int(time) + 1_009, What.ENTER, first, up[int(rng.integers(len(up)))]))
-            up.append(first)
-            first += 1
+            rows.append((int(time) + 1_009, What.ENTER, newcomer, up[int(rng.integers(len(up)))]))
+            up.append(newcomer)
+            newcomer += 1
+    _admit(enters, entered, NEVER, up, gone, rng)
     return np.array(rows, Step.dtype)
+
+
+def _admit(
+    enters: Records, entered: int, time: float, up: list[int], gone: set[int], rng: np.random.Generator
+) -> int:
+    """Who enters until then is up; through another, if the contact crashed. How many have entered."""
+    until = int(np.searchsorted(enters["at"], time))
+    for who in range(entered, until):
+        if int(enters["whom"][who]) in gone:
+            enters["whom"][who] = up[int(rng.integers(len(up)))]
+        up.append(who)
+    return until
 
 
 def _says(paper: Paper, rng: np.random.Generator, enters: Records, crashes: Records) -> Records:

@@ -1,23 +1,25 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import State
+from aforesaid.fleet.layout import MARGIN, State
 from aforesaid.fleet.states import KINDS_COUNTED, Status
 from aforesaid.fleet.tables import delays, fifo, links, processes, runs, series
 
 
 @inner
 def stop(w: State, why: int, first: int, second: int) -> None:
-    """The run cannot go on; the first reason counts."""
-    if w.status == Status.FINE:
+    """The run cannot go on, or not until there is more room; the first reason counts, one for good most."""
+    if w.status <= Status.ROOM and why > w.status:
         w.status, w.status_a, w.status_b = why, first, second
 
 
 @inner
 def push(w: State, entry: int) -> None:
     """Send a forward or a frame: it arrives one delay from now."""
+    if w.tail - w.head + MARGIN > fifo(w).shape[0]:
+        stop(w, Status.ROOM, 0, 0)
     if w.tail - w.head >= fifo(w).shape[0]:
-        stop(w, Status.QUEUE, 0, 0)
+        stop(w, Status.FULL, 0, 0)
         return
     fifo(w)[w.tail & (fifo(w).shape[0] - 1)] = entry
     w.tail += 1
@@ -55,9 +57,8 @@ def close_run(w: State) -> None:
     arrival, tail, room = w.time + delay_now(w), w.run_tail, runs(w).shape[0]
     if tail > w.run_head and runs(w)[(tail - 1) & (room - 1)].arrival == arrival:
         tail -= 1
-    elif tail - w.run_head >= room:
-        stop(w, Status.QUEUE, -1, -1)
-        return
+    elif tail - w.run_head + 1 >= room:
+        stop(w, Status.ROOM, 0, 0)
     runs(w)[tail & (room - 1)].arrival, runs(w)[tail & (room - 1)].end = arrival, w.tail
     w.run_tail, w.closed = tail + 1, w.tail
 

@@ -2,12 +2,13 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import links_to
-from aforesaid.fleet.layout import AnyArcs, Arc, Sample, State
+from aforesaid.fleet.layout import Listed, State
+from aforesaid.fleet.lists import append, place_of, remove, row
 from aforesaid.fleet.queues import choose, send
 from aforesaid.fleet.states import Due, Kind
 from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
-from aforesaid.fleet.wishes import append, place_of, remove, unwanted, wanted
+from aforesaid.fleet.wishes import retained, unwanted, wanted
 
 
 @inner
@@ -19,35 +20,28 @@ def arm_first(w: State, p: int) -> None:
 
 @inner
 def take_arc(w: State, p: int, peer: int, age: int, mediator: int) -> None:
-    add_arc(w, p, processes(w)[p].free, peer, age)
+    append(w, processes(w)[p].free, peer, age)
     w.arcs_count += 1
     wanted(w, p, peer, mediator)
 
 
 @inner
-def add_arc(w: State, p: int, arcs: AnyArcs, peer: int, age: int) -> None:
-    arc = arcs.rows[append(w, p, arcs)]
-    arc.peer, arc.age = peer, age
-
-
-@inner
 def welcomed(w: State, p: int, newcomer: int) -> None:
     """One arc to the newcomer for each of ours, made by neighbours that can reach it through us."""
-    able = 0
-    arcs = processes(w)[p].free.count + processes(w)[p].lent.count
+    arcs, able = processes(w)[p].free.count + processes(w)[p].lent.count, w.introduced
+    able.count = 0
     for i in range(arcs):
         peer = view_at(w, p, i)
         if peer != newcomer and links_to(w, p, peer):
-            w.introduced[able] = peer
-            able += 1
-    if able == 0:
+            append(w, able, peer, 0)
+    if able.count == 0:
         take_arc(w, p, newcomer, 0, newcomer)
         return
-    stand_ins = arcs - able
-    for i in range(stand_ins):
-        w.introduced[able + i] = w.introduced[choose(w, p, able)]
-    for i in range(arcs):
-        send(w, Kind.INTRODUCE, p, w.introduced[i], -1, -1, newcomer, 0)
+    for i in range(able.count):
+        send(w, Kind.INTRODUCE, p, row(w, able, i).peer, -1, -1, newcomer, 0)
+    for _ in range(arcs - able.count):
+        stand_in = row(w, able, choose(w, p, able.count)).peer
+        send(w, Kind.INTRODUCE, p, stand_in, -1, -1, newcomer, 0)
 
 
 @inner
@@ -55,17 +49,17 @@ def view_at(w: State, p: int, place: int) -> int:
     """The peer of an arc, free ones first."""
     me = processes(w)[p]
     if place < me.free.count:
-        return me.free.rows[place].peer
-    return me.lent.rows[place - me.free.count].peer
+        return row(w, me.free, place).peer
+    return row(w, me.lent, place - me.free.count).peer
 
 
 @inner
 def period_over(w: State, p: int) -> None:
     me = processes(w)[p]
     for i in range(me.free.count):
-        me.free.rows[i].age += 1
+        row(w, me.free, i).what += 1
     for i in range(me.lent.count):
-        me.lent.rows[i].age += 1
+        row(w, me.lent, i).what += 1
     if me.pending >= 0:
         send(w, Kind.REQUEST, p, me.pending, -1, -1, me.exchange, 0)
     elif not me.settled:
@@ -75,106 +69,106 @@ def period_over(w: State, p: int) -> None:
 
 
 @inner
-def urn(w: State, p: int) -> int:
-    """Fill the urn with the arcs that p may give: those with a usable link. Returns their number."""
-    count, free = 0, processes(w)[p].free
+def fill_urn(w: State, p: int) -> int:
+    """Fill the urn with the arcs that p may give: those with a usable link, routes perhaps left out.
+
+    Returns half of the number of usable ones.
+    """
+    free, usable = processes(w)[p].free, 0
+    w.urn.count = 0
     for i in range(free.count):
-        if links_to(w, p, free.rows[i].peer):
-            w.urn[count] = free.rows[i]
-            count += 1
-    return count
+        peer = row(w, free, i).peer
+        if links_to(w, p, peer):
+            usable += 1
+            if not (w.routes_stay and retained(w, p, peer)):
+                append(w, w.urn, peer, row(w, free, i).what)
+    return usable // 2
 
 
 @inner
-def out_of_urn(w: State, place: int, count: int) -> None:
-    for i in range(place, count - 1):
-        w.urn[i] = w.urn[i + 1]
+def give(w: State, p: int, place: int, given: Listed, sample: Listed, receiver: int) -> None:
+    """An arc goes out of the urn and the view into a sample; to the receiver itself, as a new one to us."""
+    peer, age = row(w, w.urn, place).peer, row(w, w.urn, place).what
+    remove(w, w.urn, place)
+    remove_free(w, p, peer, age)
+    append(w, given, peer, age)
+    if peer == receiver:
+        peer, age = p, 0
+    append(w, sample, peer, age)
+
+
+@inner
+def oldest_of_urn(w: State) -> int:
+    oldest = 0
+    for i in range(1, w.urn.count):
+        if row(w, w.urn, i).what > row(w, w.urn, oldest).what:
+            oldest = i
+    return oldest
 
 
 @inner
 def ask_exchange(w: State, p: int) -> None:
     """Offer half to the oldest neighbour; the arc to it is part of that half."""
-    count = urn(w, p)
-    if count == 0:
+    half = fill_urn(w, p)
+    if w.urn.count == 0:
         return
-    half, oldest = (count + 1) // 2, 0
-    for i in range(1, count):
-        if w.urn[i].age > w.urn[oldest].age:
-            oldest = i
-    me, partner = processes(w)[p], w.urn[oldest].peer
-    me.lent.count = 0
-    for i in range(half):
-        place = oldest if i == 0 else choose(w, p, count - i)
-        add_arc(w, p, me.lent, w.urn[place].peer, w.urn[place].age)
-        out_of_urn(w, place, count - i)
+    me, place = processes(w)[p], choose(w, p, w.urn.count) if w.partner_uniform else oldest_of_urn(w)
+    partner = row(w, w.urn, place).peer
+    me.lent.count, me.offer.count = 0, 0
+    give(w, p, place, me.lent, me.offer, partner)
+    for _ in range(min(half - 1, w.urn.count)):
+        give(w, p, choose(w, p, w.urn.count), me.lent, me.offer, partner)
     me.begun += 1
     me.pending, me.exchange = partner, me.begun
-    me.offer.exchange, me.offer.count = me.begun, half
-    for i in range(half):
-        remove_free(w, p, me.lent.rows[i])
-        turn(me.offer.rows[i], me.lent.rows[i], p, partner)
     send(w, Kind.REQUEST, p, partner, -1, -1, me.begun, 0)
 
 
 @inner
-def turn(turned: Arc, arc: Arc, giver: int, receiver: int) -> None:
-    """An arc as the receiver of a sample is to take it: an arc to itself becomes a new one to us."""
-    turned.peer = giver if arc.peer == receiver else arc.peer
-    turned.age = 0 if arc.peer == receiver else arc.age
-
-
-@inner
-def remove_free(w: State, p: int, arc: Arc) -> None:
+def remove_free(w: State, p: int, peer: int, age: int) -> None:
     free = processes(w)[p].free
     for i in range(free.count):
-        if free.rows[i].peer == arc.peer and free.rows[i].age == arc.age:
-            remove(free, i)
+        if row(w, free, i).peer == peer and row(w, free, i).what == age:
+            remove(w, free, i)
             return
 
 
 @inner
 def answer(w: State, p: int, source: int, exchange: int) -> None:
-    """Take what is offered, and give half of ours for it."""
+    """Take what is offered, and give half of ours for it, but no arcs to the asker."""
     if not links_to(w, p, source):
         return
-    count = urn(w, p)
-    half, sample = (count + 1) // 2, processes(w)[source].answer
-    sample.exchange, sample.count = exchange, half
-    for i in range(half):
-        place = choose(w, p, count - i)
-        w.given[i] = w.urn[place]
-        out_of_urn(w, place, count - i)
-    for i in range(half):
-        remove_free(w, p, w.given[i])
-        turn(sample.rows[i], w.given[i], p, source)
+    half, sample = fill_urn(w, p), processes(w)[source].answer
+    remove_all(w, w.urn, source)
+    w.given.count, sample.count = 0, 0
+    for _ in range(min(half, w.urn.count)):
+        give(w, p, choose(w, p, w.urn.count), w.given, sample, source)
     send(w, Kind.REPLY, p, source, -1, -1, exchange, 0)
-    w.arcs_count -= half
-    take_sample(w, p, processes(w)[source].offer, source)
-    for i in range(half):
-        unwanted(w, p, w.given[i].peer, source)
+    swap(w, p, processes(w)[source].offer, source)
 
 
 @inner
-def take_sample(w: State, p: int, sample: Sample, partner: int) -> None:
-    for i in range(sample.count):
-        take_arc(w, p, sample.rows[i].peer, sample.rows[i].age, partner)
+def swap(w: State, p: int, taken: Listed, partner: int) -> None:
+    """Take a sample; what was given for it has left the view."""
+    w.arcs_count -= w.given.count
+    for i in range(taken.count):
+        take_arc(w, p, row(w, taken, i).peer, row(w, taken, i).what, partner)
+    for i in range(w.given.count):
+        unwanted(w, p, row(w, w.given, i).peer, partner)
 
 
 @inner
 def answered(w: State, p: int, exchange: int) -> None:
     """The offer was taken, and these arcs are given for it."""
     me = processes(w)[p]
-    partner, given = me.pending, me.lent.count
+    partner = me.pending
     if partner < 0 or me.exchange != exchange:
         return
     me.pending = -1
-    for i in range(given):
-        w.given[i] = me.lent.rows[i]
+    w.given.count = 0
+    for i in range(me.lent.count):
+        append(w, w.given, row(w, me.lent, i).peer, 0)
     me.lent.count = 0
-    w.arcs_count -= given
-    take_sample(w, p, me.answer, partner)
-    for i in range(given):
-        unwanted(w, p, w.given[i].peer, partner)
+    swap(w, p, me.answer, partner)
 
 
 @inner
@@ -198,22 +192,20 @@ def lose_arcs(w: State, p: int, peer: int) -> int:
     me = processes(w)[p]
     if me.pending == peer:
         for i in range(me.lent.count):
-            add_arc(w, p, me.free, me.lent.rows[i].peer, me.lent.rows[i].age)
+            append(w, me.free, row(w, me.lent, i).peer, row(w, me.lent, i).what)
         me.lent.count, me.pending = 0, -1
-    lost = remove_all(me.free, peer)
-    w.arcs_count -= lost + remove_all(me.lent, peer)
+    lost = remove_all(w, me.free, peer)
+    w.arcs_count -= lost + remove_all(w, me.lent, peer)
     return lost
 
 
 @inner
-def remove_all(arcs: AnyArcs, peer: int) -> int:
-    count = 0
-    while True:
-        place = place_of(arcs, peer)
-        if place < 0:
-            return count
-        remove(arcs, place)
-        count += 1
+def remove_all(w: State, arcs: Listed, peer: int) -> int:
+    """Returns how many there were."""
+    count = arcs.count
+    while place_of(w, arcs, peer) >= 0:
+        remove(w, arcs, place_of(w, arcs, peer))
+    return count - arcs.count
 
 
 @inner

@@ -2,19 +2,17 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end
-from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, TARGET_SHIFT, State
+from aforesaid.fleet.layout import DELIVERED, MARGIN, PROCESS_BITS, TARGET_SHIFT, State
+from aforesaid.fleet.lists import append, row
 from aforesaid.fleet.memory import new, record
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Status
-from aforesaid.fleet.tables import events, fifo, hot, logs, masks, prefetch, processes, slots, wires
+from aforesaid.fleet.tables import events, fifo, hot, logs, masks, prefetch, processes, slots, wired, wires
 from aforesaid.fleet.wiring import bit_of, column_of
 
 LOW_PROCESS = (1 << PROCESS_BITS) - 1
 AHEAD = 6
 """How many forwards ahead the wire row of one is fetched."""
-
-MARGIN = 1 << 12
-"""Room that one step may need."""
 
 
 @inner
@@ -30,9 +28,10 @@ def spread(w: State, until: int) -> None:
             break
         p, serial = forward & LOW_PROCESS, forward >> PROCESS_BITS
         s = serial & slots_less_1
-        # As `kernel.has_room` says it: what stops here must stop there.
-        full = tail - head + MARGIN > room + 1 or w.event_count + MARGIN > events(w).shape[0]
-        if slots(w)[s].said < 0 or full:
+        if slots(w)[s].said < 0:
+            break
+        if tail - head + MARGIN > room + 1 or w.event_count + MARGIN > events(w).shape[0]:
+            stop(w, Status.ROOM, 0, 0)
             break
         head += 1
         following = queue[(head + AHEAD) & room]
@@ -96,12 +95,12 @@ def spread_flood(w: State, forward: int) -> int:
     p, serial = forward & LOW_PROCESS, forward >> PROCESS_BITS
     s = serial & (masks(w).shape[0] - 1)
     if w.flooding == 0:
-        w.neighbour_count = wires(w)[p, 0]
-        for i in range(1, w.neighbour_count + 1):
-            w.neighbours[i] = processes(w)[p].wired[i]
-    while w.flooding < w.neighbour_count:
+        w.neighbours.count = 0
+        for i in range(1, wires(w)[p, 0] + 1):
+            append(w, w.neighbours, 0, int(wired(w)[p, i]))
+    while w.flooding < w.neighbours.count:
+        lid = row(w, w.neighbours, w.flooding).what
         w.flooding += 1
-        lid = w.neighbours[w.flooding]
         q = far_end(w, lid, p)
         if end_of(w, lid, q).into != In.OPEN:
             continue
@@ -113,12 +112,12 @@ def spread_flood(w: State, forward: int) -> int:
             slots(w)[s].live -= 1
         elif mask == 0:
             new(w, q, serial, lid)
-            if w.control_count:
+            if w.controls.count:
                 return q
         else:
             stop(w, Status.DUPLICATE, q, -1)
     w.flooding = 0
     w.head += 1
-    w.receipts += w.neighbour_count
+    w.receipts += w.neighbours.count
     slots(w)[s].live -= 1
     return -1

@@ -6,7 +6,7 @@ number whether it still holds.
 """
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import LANES, NEVER, State, Timer
+from aforesaid.fleet.layout import LANES, MARGIN, NEVER, State, Timer
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import Status
 from aforesaid.fleet.tables import heap, lanes
@@ -22,15 +22,20 @@ def arm(w: State, wait: int, due: int, first: int, second: int) -> int:
         if w.waiting[lane].wait == wait:
             room = lanes(w).shape[0] // LANES
             tail = w.waiting[lane].tail
+            if tail - w.waiting[lane].head + MARGIN > room:
+                stop(w, Status.ROOM, 0, 0)
             if tail - w.waiting[lane].head >= room:
-                stop(w, Status.QUEUE, first, second)
+                stop(w, Status.FULL, 0, 0)
+                return number
             row = lane * room + (tail & (room - 1))
             w.waiting[lane].tail = tail + 1
             put(lanes(w)[row], time, number, due, first, second)
             return number
     place = w.heap_count
+    if place + MARGIN > heap(w).shape[0]:
+        stop(w, Status.ROOM, 0, 0)
     if place >= heap(w).shape[0]:
-        stop(w, Status.QUEUE, first, second)
+        stop(w, Status.FULL, 0, 0)
         return number
     w.heap_count = place + 1
     while place > 0:

@@ -2,10 +2,10 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import add_end, drop_end, end_of, far_end
-from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WORDS_MAX, State
+from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WIRES_MARGIN, State
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Out, Status
-from aforesaid.fleet.tables import hot, links, logs, masks, prefetch, processes, slots, wires
+from aforesaid.fleet.tables import hot, links, logs, masks, prefetch, processes, slots, wired, wires
 
 AHEAD = 12
 """How many places of a log ahead a mask is fetched."""
@@ -16,7 +16,7 @@ def open_in(w: State, lid: int, p: int) -> None:
     """The in-link begins to bring copies: give it a bit."""
     near = hot(w)[p]
     mine = end_of(w, lid, p)
-    for word in range(WORDS_MAX):
+    for word in range(masks(w).shape[1] // hot(w).shape[0]):
         mask = near.open_mask[word]
         for bit in range(BITS):
             if not (mask >> bit) & 1:
@@ -24,8 +24,11 @@ def open_in(w: State, lid: int, p: int) -> None:
                 near.open_mask[word] = mask | (1 << bit)
                 near.open_count += 1
                 widen(w, p, word + 1)
+                # The next one opens in another step, and may need a word more.
+                if near.open_count >= near.words * BITS and near.words * hot(w).shape[0] == masks(w).shape[1]:
+                    stop(w, Status.ROOM, p, 0)
                 return
-    stop(w, Status.DEGREE, p, WORDS_MAX * BITS)
+    stop(w, Status.FULL, p, 0)
 
 
 @inner
@@ -67,25 +70,23 @@ def establish(w: State, lid: int, p: int, out_state: int) -> None:
 @inner
 def add_wire(w: State, lid: int, p: int) -> None:
     """From here on, forwards of p expand over the link too; in the order of p's out-view."""
-    me = processes(w)[p]
     q = far_end(w, lid, p)
     count = int(wires(w)[p, 0])
+    if count + WIRES_MARGIN >= wires(w).shape[1]:
+        stop(w, Status.ROOM, 0, 0)
     if count + 1 >= wires(w).shape[1]:
-        stop(w, Status.DEGREE, p, count)
+        stop(w, Status.FULL, 0, 0)
         return
     place, seniority = count + 1, end_of(w, lid, p).place
     while place > 1:
-        other = me.wired[place - 1]
+        other = int(wired(w)[p, place - 1])
         if end_of(w, other, p).place < seniority:
             break
-        wires(w)[p, place], me.wired[place] = (
-            wires(w)[p, place - 1],
-            me.wired[place - 1],
-        )
+        wires(w)[p, place], wired(w)[p, place] = wires(w)[p, place - 1], wired(w)[p, place - 1]
         place -= 1
     bit = end_of(w, lid, q).bit % BITS
     wires(w)[p, place] = (column_of(w, lid, q) << TARGET_SHIFT) | bit
-    me.wired[place] = lid
+    wired(w)[p, place] = lid
     wires(w)[p, 0] = count + 1
     w.links_count += 1
 
@@ -93,15 +94,11 @@ def add_wire(w: State, lid: int, p: int) -> None:
 @inner
 def unwire(w: State, lid: int, p: int) -> None:
     """Forwards of p that arrive from here on do not take the link."""
-    me = processes(w)[p]
     count = int(wires(w)[p, 0])
     for place in range(1, count + 1):
-        if me.wired[place] == lid:
+        if wired(w)[p, place] == lid:
             for later in range(place, count):
-                wires(w)[p, later], me.wired[later] = (
-                    wires(w)[p, later + 1],
-                    me.wired[later + 1],
-                )
+                wires(w)[p, later], wired(w)[p, later] = wires(w)[p, later + 1], wired(w)[p, later + 1]
             wires(w)[p, 0] = count - 1
             w.links_count -= 1
             return

@@ -4,44 +4,17 @@ from aforesaid.fleet.closing import agree, close
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import bound_to, end_of, far_end, links_to
 from aforesaid.fleet.handshake import open_link
-from aforesaid.fleet.layout import Listed, State
-from aforesaid.fleet.queues import send, stop
-from aforesaid.fleet.states import Due, Kind, Out, Status
+from aforesaid.fleet.layout import State
+from aforesaid.fleet.lists import append, place_of, remove, row
+from aforesaid.fleet.queues import send
+from aforesaid.fleet.states import Due, Kind, Out
 from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
 
 
 @inner
-def place_of(listed: Listed, peer: int) -> int:
-    """Where in a list the row of this peer is, the first if there are several; -1: nowhere."""
-    for i in range(listed.count):
-        if listed.rows[i].peer == peer:
-            return i
-    return -1
-
-
-@inner
-def append(w: State, p: int, listed: Listed) -> int:
-    """Make room for a row at the end of a list of p; returns its place."""
-    place = listed.count
-    if place >= listed.rows.shape[0]:
-        stop(w, Status.LISTS, p, place)
-        return 0
-    listed.count = place + 1
-    return place
-
-
-@inner
-def remove(listed: Listed, place: int) -> None:
-    """Take a row out of a list; those after it move up."""
-    listed.count -= 1
-    for i in range(place, listed.count):
-        listed.rows[i] = listed.rows[i + 1]
-
-
-@inner
 def wants(w: State, p: int, peer: int) -> bool:
-    return place_of(processes(w)[p].free, peer) >= 0 or place_of(processes(w)[p].lent, peer) >= 0
+    return place_of(w, processes(w)[p].free, peer) >= 0 or place_of(w, processes(w)[p].lent, peer) >= 0
 
 
 @inner
@@ -65,34 +38,36 @@ def open_wanted(w: State, p: int, peer: int) -> None:
     if not me.inside:
         return
     for i in range(me.ends.count):
-        mine = end_of(w, me.ends.rows[i].link, p)
-        if me.ends.rows[i].peer == peer and mine.closing == 0 and mine.out != Out.NONE:
+        end = row(w, me.ends, i)
+        mine = end_of(w, end.what, p)
+        if end.peer == peer and mine.closing == 0 and mine.out != Out.NONE:
             return
-    place = place_of(me.mediators, peer)
-    open_link(w, p, peer, me.mediators.rows[place].mediator if place >= 0 else -1, 1)
+    place = place_of(w, me.mediators, peer)
+    open_link(w, p, peer, row(w, me.mediators, place).what if place >= 0 else -1, 1)
 
 
 @inner
 def forget_mediator(w: State, p: int, peer: int) -> None:
-    place = place_of(processes(w)[p].mediators, peer)
+    place = place_of(w, processes(w)[p].mediators, peer)
     if place >= 0:
-        remove(processes(w)[p].mediators, place)
+        remove(w, processes(w)[p].mediators, place)
 
 
 @inner
 def wanted(w: State, p: int, peer: int, mediator: int) -> None:
     """The sampler has a new arc."""
     mediators = processes(w)[p].mediators
-    place = place_of(mediators, peer)
+    place = place_of(w, mediators, peer)
     if bound_to(w, p, peer):
         # Not to the mediator of the link that is being opened: it is needed still.
-        needed = place >= 0 and mediators.rows[place].mediator == mediator
+        needed = place >= 0 and row(w, mediators, place).what == mediator
         if mediator != peer and not needed:
             send(w, Kind.SPARE, p, mediator, -1, -1, peer, 0)
         return
-    if place < 0:
-        place = append(w, p, mediators)
-    mediators.rows[place].peer, mediators.rows[place].mediator = peer, mediator
+    if place >= 0:
+        row(w, mediators, place).what = mediator
+    else:
+        append(w, mediators, peer, mediator)
     open_wanted(w, p, peer)
 
 
@@ -100,12 +75,11 @@ def wanted(w: State, p: int, peer: int, mediator: int) -> None:
 def unwanted(w: State, p: int, peer: int, partner: int) -> None:
     """The sampler has given an arc to a partner: keep the link while we may mediate for it."""
     if partner != peer:
-        place = retention_of(w, p, partner, peer)
+        pairs, place = processes(w)[p].retained, retention_of(w, p, partner, peer)
         if place < 0:
-            place = append(w, p, processes(w)[p].retained)
-        row = processes(w)[p].retained.rows[place]
-        row.partner, row.peer = partner, peer
-        row.timer = arm(w, 2 * w.patience, Due.RETAINED, p, partner)
+            place = pairs.count
+            append(w, pairs, peer, partner)
+        row(w, pairs, place).timer = arm(w, 2 * w.patience, Due.RETAINED, p, partner)
     tidy(w, p, peer)
 
 
@@ -114,7 +88,7 @@ def retention_of(w: State, p: int, partner: int, peer: int) -> int:
     """Where p retains the link to a peer for a partner; -1: nowhere."""
     pairs = processes(w)[p].retained
     for i in range(pairs.count):
-        if pairs.rows[i].partner == partner and pairs.rows[i].peer == peer:
+        if row(w, pairs, i).what == partner and row(w, pairs, i).peer == peer:
             return i
     return -1
 
@@ -122,10 +96,10 @@ def retention_of(w: State, p: int, partner: int, peer: int) -> int:
 @inner
 def retained(w: State, p: int, peer: int) -> bool:
     """Whether a pair that we mediate for names the peer."""
-    pairs, named = processes(w)[p].retained, False
-    for i in range(pairs.count):
-        named = named or pairs.rows[i].partner == peer or pairs.rows[i].peer == peer
-    return named
+    pairs, place = processes(w)[p].retained, 0
+    while place < pairs.count and row(w, pairs, place).what != peer and row(w, pairs, place).peer != peer:
+        place += 1
+    return place < pairs.count
 
 
 @inner
@@ -133,9 +107,9 @@ def mediated(w: State, p: int, partner: int, peer: int) -> None:
     """The partner needs our link to the peer no more."""
     place = retention_of(w, p, partner, peer)
     if place >= 0:
-        remove(processes(w)[p].retained, place)
+        remove(w, processes(w)[p].retained, place)
         tidy(w, p, peer)
-        if place_of(processes(w)[p].put_off, partner) >= 0:
+        if place_of(w, processes(w)[p].put_off, partner) >= 0:
             tidy(w, p, partner)
 
 
@@ -143,16 +117,16 @@ def mediated(w: State, p: int, partner: int, peer: int) -> None:
 def retention_expired(w: State, p: int, number: int) -> None:
     pairs = processes(w)[p].retained
     for i in range(pairs.count):
-        if pairs.rows[i].timer == number:
-            mediated(w, p, pairs.rows[i].partner, pairs.rows[i].peer)
+        if row(w, pairs, i).timer == number:
+            mediated(w, p, row(w, pairs, i).what, row(w, pairs, i).peer)
             return
 
 
 @inner
 def put_off(w: State, p: int, peer: int) -> None:
     names = processes(w)[p].put_off
-    if place_of(names, peer) < 0:
-        names.rows[append(w, p, names)].peer = peer
+    if place_of(w, names, peer) < 0:
+        append(w, names, peer, 0)
 
 
 @inner
@@ -161,9 +135,9 @@ def tidy(w: State, p: int, peer: int) -> None:
     if retained(w, p, peer):
         put_off(w, p, peer)
         return
-    place = place_of(processes(w)[p].put_off, peer)
+    place = place_of(w, processes(w)[p].put_off, peer)
     if place >= 0:
-        remove(processes(w)[p].put_off, place)
+        remove(w, processes(w)[p].put_off, place)
     if not wants(w, p, peer):
         forget_mediator(w, p, peer)
         close(w, p, peer)

@@ -1,4 +1,4 @@
-"""A world to run a plan in: its tables, with room for what the plan will need."""
+"""A world to run a plan in: its tables, with room for what the plan will likely need, or more if it does."""
 
 from typing import Any
 
@@ -7,11 +7,15 @@ import numpy.typing as npt
 
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.fleet import layout
-from aforesaid.fleet.layout import State
-from aforesaid.fleet.plan import Plan
-from aforesaid.fleet.states import What
+from aforesaid.fleet.errors import FleetFull
+from aforesaid.fleet.layout import BITS, LANES, MARGIN, SLOTS_MARGIN, WIRES_MARGIN, WORDS_MAX, State
+from aforesaid.fleet.plan import COLUMNS_MAX, Plan
+from aforesaid.fleet.states import In, Out, What
+from aforesaid.fleet.tables import LINE
 
 EVENTS_MAX = 1 << 18
+
+Table = npt.NDArray[Any]
 
 
 class World:
@@ -20,42 +24,40 @@ class World:
     def __init__(self, plan: Plan) -> None:
         n = plan.processes
         slots = _slots(plan)
-        links = max(256, 48 * n)
         self.plan = plan
-        self.masks = np.zeros((slots, layout.WORDS_MAX * n), np.int64)
-        self.hot = np.zeros(n, layout.Hot.dtype)
-        self.processes = np.zeros(n, layout.Process.dtype)
-        self.links = np.zeros(links, layout.Link.dtype)
-        self.slots = np.zeros(slots, layout.Slot.dtype)
-        self.series = np.zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype)
-        self.events = np.zeros(EVENTS_MAX, layout.Event.dtype)
         self._state = np.zeros(1, State.dtype)
         self.w: State = self._state[0]
-        self._tables: dict[str, npt.NDArray[Any]] = {
-            "hot": self.hot,
-            "masks": self.masks,
-            "wires": np.zeros((n, layout.WIRE), np.int32),
-            "logs": np.zeros((n, slots + layout.LOG_PADDING), np.int64),
-            "processes": self.processes,
-            "links": self.links,
-            "fifo": np.zeros(_forwards(plan), np.int64),
-            "heap": np.zeros(4 * n + 1024, layout.Timer.dtype),
-            "lanes": np.zeros(layout.LANES * _power(_timers(plan)), layout.Timer.dtype),
-            "slots": self.slots,
-            "series": self.series,
-            "events": self.events,
+        self.tables: dict[str, Table] = {
+            "hot": _zeros(n, layout.Hot.dtype),
+            "masks": _zeros((slots, n), np.int64),
+            "wires": _zeros((n, 1 + BITS), np.int32),
+            "wired": _zeros((n, 1 + BITS), np.int32),
+            "logs": _zeros((n, slots + layout.LOG_PADDING), np.int64),
+            "processes": _zeros(n, layout.Process.dtype),
+            "rows": _zeros(64 * n + 2 * MARGIN, layout.Row.dtype),
+            "links": _zeros(16 * n + 2 * MARGIN, layout.Link.dtype),
+            "fifo": _zeros(_forwards(plan), np.int64),
+            "heap": _zeros(n + 2 * MARGIN, layout.Timer.dtype),
+            "lanes": _zeros(LANES * _power(2 * MARGIN + n), layout.Timer.dtype),
+            "slots": _zeros(slots, layout.Slot.dtype),
+            "series": _zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype),
+            "events": _zeros(EVENTS_MAX, layout.Event.dtype),
             "schedule": np.ascontiguousarray(plan.schedule),
             "delays": np.ascontiguousarray(plan.delay, np.int64).view(layout.Delay.dtype)[:, 0],
-            "runs": np.zeros(_power(max(1 << 16, 2 * n)), layout.Run.dtype),
+            "runs": _zeros(_power(max(1 << 12, n)), layout.Run.dtype),
         }
-        for name in layout.Tables.dtype.fields or ():
-            table = self._tables[name]
-            self._state["tables"][name] = (table.ctypes.data, len(table), table.size // max(1, len(table)))
         self._begin()
+
+    def __getattr__(self, name: str) -> Table:
+        """A table, by its name."""
+        try:
+            return self.__dict__["tables"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
 
     @property
     def bytes(self) -> int:
-        return sum(table.nbytes for table in self._tables.values())
+        return sum(table.nbytes for table in self.tables.values())
 
     def _begin(self) -> None:
         plan, w = self.plan, self.w
@@ -65,18 +67,110 @@ class World:
         self.processes["traced"][list(range(plan.processes) if plan.traced is None else plan.traced)] = 1
         w.links_left, w.words_used = len(self.links), 1
         w.period, w.patience, w.tries_max = plan.period, plan.patience, plan.tries
+        w.partner_uniform, w.routes_stay = plan.partner_uniform, plan.routes_stay
         w.detector, w.bucket = plan.detector, plan.bucket
         waits = (plan.patience, plan.patience * 3 // 2, 2 * plan.patience, plan.period)
         self._state["waiting"]["wait"] = waits
         w.tracing = plan.traced is None or len(plan.traced) > 0
+        self._point()
+
+    def _point(self) -> None:
+        """Tell the kernel where the tables are."""
+        for name, table in self.tables.items():
+            columns = table.size // max(1, len(table))
+            self._state["tables"][name] = (table.ctypes.data, len(table), columns)
+
+    def make_room(self) -> None:
+        """Between two steps: whatever table could run short in the next one becomes larger."""
+        w = self.w
+        if w.tail - w.head + MARGIN > len(self.fifo):
+            self.tables["fifo"] = _turned(self.fifo, w.head, w.tail)
+        if w.run_tail - w.run_head + 2 > len(self.runs):
+            self.tables["runs"] = _turned(self.runs, w.run_head, w.run_tail)
+        if w.heap_count + MARGIN > len(self.heap):
+            self.tables["heap"] = _longer(self.heap)
+        if w.rows_used + 2 * MARGIN > len(self.rows):
+            self.tables["rows"] = _longer(self.rows)
+        if w.links_left < MARGIN:
+            w.links_left += len(self.links)
+            self.tables["links"] = _longer(self.links)
+        if (self.wires[:, 0] + WIRES_MARGIN >= self.wires.shape[1]).any():
+            for name in ("wires", "wired"):
+                self.tables[name] = np.hstack([self.tables[name], np.zeros_like(self.tables[name])])
+        self._lengthen_lanes()
+        self._widen_masks()
+        self._add_slots()
+        self._point()
+
+    def _lengthen_lanes(self) -> None:
+        waiting, lanes = self._state["waiting"][0], self.lanes.reshape(LANES, -1)
+        if (waiting["tail"] - waiting["head"] + MARGIN > lanes.shape[1]).any():
+            longer = [
+                _turned(lane, head, tail)
+                for lane, head, tail in zip(lanes, waiting["head"], waiting["tail"], strict=True)
+            ]
+            self.tables["lanes"] = np.concatenate(longer)
+
+    def _widen_masks(self) -> None:
+        """A word more for each process, if one has used all bits of those there are."""
+        n = self.plan.processes
+        words = self.masks.shape[1] // n
+        if (self.hot["open_count"] >= words * BITS).any():
+            if words == WORDS_MAX or (words + 1) * n > COLUMNS_MAX:
+                raise FleetFull(f"a process has more than {BITS * words} links (seed {self.plan.seed})")
+            self.tables["masks"] = np.hstack([self.masks, np.zeros((len(self.masks), n), np.int64)])
+
+    def _add_slots(self) -> None:
+        """Twice the slots, and places in logs, if messages that are needed still take up most of them.
+
+        Needed are those under way or expected, and those in the buffers of handshakes.
+        """
+        w = self.w
+        if w.serials - w.kept + SLOTS_MARGIN <= len(self.slots):
+            return
+        out, into = (self.links["sides"][end] for end in ("out", "into"))
+        noting = (out == Out.BUFFERING) | (out == Out.SAFE) | ((into != In.NONE) & (into != In.OPEN))
+        since = self.links["since"][noting.any(1) & (self.links["number"] > 0)]
+        w.kept = min(int(w.oldest), int(since.min(initial=w.serials)))
+        if w.serials - w.kept + 2 * SLOTS_MARGIN <= len(self.slots):
+            return
+        count, first = len(self.slots), max(0, int(w.serials) - len(self.slots))
+        for name in ("slots", "masks"):
+            self.tables[name] = _turned(self.tables[name], first, int(w.serials))
+        logs = np.zeros((len(self.logs), 2 * count + layout.LOG_PADDING), np.int64)
+        for log, old, logged in zip(logs, self.logs, self.hot["logged"], strict=True):
+            log[: 2 * count] = _turned(old[:count], max(0, logged - count), logged)
+        self.tables["logs"] = logs
+
+
+def _zeros(shape: int | tuple[int, ...], dtype: Any) -> Table:
+    """A table that begins with a cache line."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    begin = -raw.ctypes.data % LINE
+    table: Table = raw[begin : begin + size].view(dtype).reshape(shape)
+    return table
+
+
+def _longer(table: Table) -> Table:
+    longer = _zeros((2 * len(table), *table.shape[1:]), table.dtype)
+    longer[: len(table)] = table
+    return longer
+
+
+def _turned(ring: Table, first: int, end: int) -> Table:
+    """A ring of twice the length, with what the old one has from a place on up to another."""
+    longer, places = _zeros((2 * len(ring), *ring.shape[1:]), ring.dtype), np.arange(first, end)
+    longer[places & (len(longer) - 1)] = ring[places & (len(ring) - 1)]
+    return longer
 
 
 def _slots(plan: Plan) -> int:
     """Slots for messages, and places in a delivery log: what is said while a handshake lasts, and more."""
-    longest = int(plan.delay[:, 1].max())
-    # With crashes a handshake may wait for its time to run out.
-    window = 2 * plan.patience if plan.crashes else 12 * longest + 2 * SECOND
-    return _power(max(64, _said_within(plan, window) + 64))
+    window = 12 * int(plan.delay[:, 1].max()) + 2 * SECOND
+    if plan.crashes:
+        window = max(window, 2 * plan.patience)  # A handshake may wait for its time to run out.
+    return _power(_said_within(plan, window) + 2 * SLOTS_MARGIN)
 
 
 def _forwards(plan: Plan) -> int:
@@ -90,12 +184,6 @@ def _said_within(plan: Plan, window: int) -> int:
     """How much is said at most within such a time."""
     said = plan.steps(What.SAY)["at"]
     return int((np.searchsorted(said, said + window) - np.arange(len(said))).max(initial=0))
-
-
-def _timers(plan: Plan) -> int:
-    """Timers of a lane that have not gone off: a handshake's and a closing's stay there until their time."""
-    changes = 16 * plan.processes * plan.patience * 2 // plan.period
-    return max(1 << 14, int(plan.processes * 16 + changes))
 
 
 def _power(least: int) -> int:

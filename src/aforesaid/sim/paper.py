@@ -34,6 +34,8 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     minutes: Annotated[float, Meta(gt=0, le=100_000)] = 60.0
     joins_per_second: Annotated[float, Meta(gt=0, le=10_000)] = 10.0
+    joins_at_once: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    """How many enter at the same moment: they do not see each other's arcs."""
     broadcasts_per_second: Annotated[int, Meta(ge=0, le=1_000)] = 10
     speak_from: Minutes = 2.0
     speak_until: Minutes = 50.0
@@ -52,6 +54,10 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """How long after a crash the survivors are told."""
     traced: Annotated[int, Meta(ge=0)] | Literal["all"] = 20
     """How many processes are traced, spread evenly over those inside before the first broadcast; or all."""
+    partner: Literal["oldest", "any"] = "oldest"
+    """Which neighbour an exchange is asked of."""
+    routes_stay: bool = False
+    """An arc whose link is in use as a route is not given away."""
 
     algorithm: ClassVar[str] = "prc_spray"
     label: ClassVar[str] = "fleet"

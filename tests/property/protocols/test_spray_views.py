@@ -50,13 +50,14 @@ def test_an_exchange_moves_half_of_what_each_may_give(
     asker, partner = spray(Spray, [*ours, ("q", 9)]), spray(Spray, theirs, me="q")
     sizes = len(asker.view), len(partner.view)
     may_give = usable(asker.view, unusable), usable(partner.view, unusable)
+    not_to_asker = usable(partner.view, unusable | {"p"})
     before = targets(asker, partner)
     request, reply = Drawing(random, unusable), Drawing(random, unusable)
     asker.expire(PERIOD, 0, request)
     partner.receive("p", request.sent[0][1], 0, reply)
     asker.receive("q", reply.sent[0][1], 0, request)
 
-    given_away = [(count + 1) // 2 for count in may_give]
+    given_away = [max(1, may_give[0] // 2), min(may_give[1] // 2, not_to_asker)]
     assert [len(sink.released) for sink in (request, reply)] == given_away
     assert [len(sink.connected) for sink in (reply, request)] == given_away
     assert len(asker.view) == sizes[0] - given_away[0] + given_away[1]

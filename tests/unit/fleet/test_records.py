@@ -40,7 +40,10 @@ def test_a_row_is_read_and_written_by_name() -> None:
 
 
 def test_what_a_first_receipt_needs_is_one_cache_line() -> None:
-    assert Hot.dtype.itemsize == 64
+    """Of a process with at most 248 links; and rows begin with a line, as their table does."""
+    place = {name: field[1] for name, field in (Hot.dtype.fields or {}).items()}
+    assert max(place[name] for name in ("open_count", "noting", "logged", "words")) < place["open_mask"] == 32
+    assert Hot.dtype.itemsize % 64 == Link.dtype.itemsize % 64 == 0
 
 
 @pytest.mark.parametrize("record", [Hot, Link, Process, State])

@@ -5,8 +5,9 @@ Nédelec and others (2017); Nédelec, Molli and Mostéfaoui (2018b), section 3, 
 The view is a multiset of arcs, each a peer and an age. Joins add arcs, leaves and crashes take some away, and
 exchanges only move them: so views stay near ln N, and nobody needs to know N.
 - Join: the newcomer takes its contact; the contact introduces it to the peer of each of its arcs.
-- Every period, arcs grow older, and half of them go to the oldest neighbour for half of its own. An arc given
-  to the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
+- Every period, arcs grow older, and half of them, rounded down, go to the oldest neighbour, at least the one
+  to it. It gives half of its own for them, rounded down, none to the asker. An arc given to
+  the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
 - Peer down: its arcs go, and each is replaced, with probability 1 - 1/|view|, by a second arc to a random
   neighbour. Arc down: the same, with certainty.
 - Leave in good order (ours; the paper has crashes only): the leaver tells how many arcs go with it, and each
@@ -216,14 +217,17 @@ class Spray(Sampler):
         if not ours:
             return
         half = self._half(ours)
-        oldest = max(ours, key=lambda arc: arc.age)
-        ours.remove(oldest)
-        self.lent = [oldest, *_drawn(half - 1, ours, links)]
+        chosen = ours.pop(self._place_of_partner(ours, links))
+        self.lent = [chosen, *_drawn(half - 1, ours, links)]
         self._remove(self.lent)
         self.begun += 1
-        request = Request((self.incarnation, self.begun), self._turned(self.lent, oldest.peer))
-        self.pending = Pending(oldest.peer, request)
-        links.send(oldest.peer, request)
+        request = Request((self.incarnation, self.begun), self._turned(self.lent, chosen.peer))
+        self.pending = Pending(chosen.peer, request)
+        links.send(chosen.peer, request)
+
+    def _place_of_partner(self, arcs: Sequence[Arc], links: Links) -> int:
+        """Which of the arcs leads to the partner of an exchange: the oldest."""
+        return max(range(len(arcs)), key=lambda place: arcs[place].age)
 
     def _answer(self, source: Process, request: Request, links: Links) -> None:
         known = self.answers.get(source)
@@ -234,9 +238,10 @@ class Spray(Sampler):
         if not links.usable(source):
             return  # It could mediate nothing. If it is alive and still offers, it will ask again.
         ours = self._ours_to_give(links)
-        given = _drawn(self._half(ours), ours, links)
+        others = [arc for arc in ours if arc.peer != source]
+        given = _drawn(self._half(ours), others, links)
         self._remove(given)
-        self.answers[source] = Reply(request.exchange, self._turned(given, source))
+        self.answers[source] = Reply(request.exchange, tuple(given))
         links.send(source, self.answers[source])
         self._swap(given, request.sample, source, links)
 
@@ -276,7 +281,7 @@ class Spray(Sampler):
         return [arc for arc in self.free if links.usable(arc.peer)]
 
     def _half(self, arcs: Sequence[Arc]) -> int:
-        return (len(arcs) + 1) // 2
+        return len(arcs) // 2
 
     def _remove(self, arcs: Iterable[Arc]) -> None:
         """Arcs of the same peer and age are the same to everyone: one of them goes for each."""
@@ -295,6 +300,6 @@ class Spray(Sampler):
 
 
 def _drawn(count: int, arcs: Iterable[Arc], links: Links) -> list[Arc]:
-    """So many of the arcs, at random, none twice."""
+    """So many of the arcs, or all, at random, none twice."""
     urn = list(arcs)
-    return [urn.pop(links.choose("arc", len(urn))) for _ in range(count)]
+    return [urn.pop(links.choose("arc", len(urn))) for _ in range(min(count, len(urn)))]
