@@ -4,6 +4,7 @@ Each figure plans its runs, and once they are made draws them and returns the ro
 """
 
 import csv
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from aforesaid.core import Misuse
+from aforesaid.fleet import authors_experiment
 from aforesaid.reproduce import published
 from aforesaid.reproduce.asking import Asked, Groups
 from aforesaid.reproduce.drawing import LINES, POINTS_MAX, Axis, Curve, Mark, draw_against, draw_over_time
@@ -40,7 +42,8 @@ CONTROL = "control messages per process and second"
 def plan_figure_5(asked: Asked) -> Groups:
     groups: Groups = {}
     for count in asked.processes or SIZES:
-        groups |= asked.groups(FLEET, {"processes": [count]})
+        authors = json.loads(authors_experiment(count).to_json())
+        groups |= asked.groups({**authors, **FLEET}, {"processes": [count]})
     return groups
 
 
