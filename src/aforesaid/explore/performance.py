@@ -172,15 +172,19 @@ def perform(
     return deed
 
 
-def _taken(machine: Speaker, told: list[Told]) -> list[Told]:
+def _taken(machine: Speaker, told: list[Told | Admitted]) -> list[Told | Admitted]:
     """What the application was told, as it sees it: it takes what is delivered at once."""
     order = order_of(machine)
     if order is None:
         return told
-    for message_id, placed, stable in told:
-        if not stable:
-            order.take(message_id, placed.after)
-    return [each if each.stable else Told(each.message_id, each.payload.payload) for each in told]
+    taken: list[Told | Admitted] = []
+    for each in told:
+        if isinstance(each, Admitted) or each.stable:
+            taken.append(each)
+        else:
+            order.take(each.message_id, each.payload.after)
+            taken.append(Told(each.message_id, each.payload.payload))
+    return taken
 
 
 def identified(cast: Cast, process: Process, told: Told) -> tuple[int, str]:
