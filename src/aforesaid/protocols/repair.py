@@ -163,18 +163,18 @@ class Flight(RoundTrip):
         if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
             self.queue = appended(self.queue, number)
             return False
-        if self.order:
+        if sent:
             sent[number] = now
             self.order.append(number)
-        else:
-            self.sent, self.order = {**sent, number: now}, deque((number,))
-        if not self.timed:
-            self.timed, self.since = number, now
-        if not self.rings:
-            # Nothing else is on its way: what `watch` would find.
-            wait, overdue_after = self.pace.resend_after, self.overdue_after
-            self.rings = now + (overdue_after if overdue_after > wait else wait)
-            out.arm(new(Resend, (self.peer,)), self.rings)
+            if not self.timed:
+                self.timed, self.since = number, now
+            return True
+        # Nothing else is on its way, is timed, or lets the timer ring: this is what `watch` would find.
+        self.sent, self.order = {number: now}, deque((number,))
+        self.timed, self.since = number, now
+        wait, overdue_after = self.pace.resend_after, self.overdue_after
+        self.rings = now + (overdue_after if overdue_after > wait else wait)
+        out.arm(new(Resend, (self.peer,)), self.rings)
         return True
 
     def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:

@@ -58,21 +58,12 @@ class SlidingArray(Generic[T]):
     def remove(self) -> T:
         """Remove and return the oldest element."""
         items = self._items
-        first = self.first
-        if len(items) <= EAGER:
-            try:
-                element = items.pop(0)
-            except IndexError:
-                raise IndexError(f"nothing to remove: the window is empty at {first}") from None
-            self._base = self.first = first + 1
-            return element
-        empty = first - self._base
-        element = items[empty]
-        items[empty] = _EMPTY
-        self.first = first = first + 1
-        if first >= self._due:
-            self._settle()
-        return element
+        if len(items) > EAGER:
+            return self._remove_late(items)
+        if not items:
+            raise IndexError(f"nothing to remove: the window is empty at {self.first}")
+        self._base = self.first = self.first + 1
+        return items.pop(0)
 
     @property
     def peek(self) -> T:
@@ -109,6 +100,16 @@ class SlidingArray(Generic[T]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.first}, {self.next})"
+
+    def _remove_late(self, items: list[T]) -> T:
+        """Leave an empty slot."""
+        empty = self.first - self._base
+        element = items[empty]
+        items[empty] = _EMPTY
+        self.first += 1
+        if self.first >= self._due:
+            self._settle()
+        return element
 
     def _settle(self) -> None:
         first = self.first

@@ -185,7 +185,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             content = ((), self.incarnation, k, previous, wait, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
             entry.copies[peer] = frame, own[peer]
-            self._hand_over(peer, frame, channel, now, out)
+            self._network_send(peer, frame, channel, now, out)
 
     # ---------------------------------------------------------------------------------------------- to arrive
 

@@ -73,8 +73,11 @@ class HybridMulticast(HybridProcess[Entry]):
                 entry.sent = True
                 flagged = u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
+                    channel = self.channels[peer]
+                    if not flagged:
+                        channel.given = k
                     frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
-                    self._network_send(peer, frame, self.channels[peer], now, out)
+                    self._network_send(peer, frame, channel, now, out)
             k += 1
         self.m1 = k
         if k == end < u.next:

@@ -127,8 +127,11 @@ class HybridMulticastSps(Indexed[Entry]):
     ) -> None:
         channels, flagged = self.channels, k >= self.u2
         for peer, previous in copies.items():
+            channel = channels[peer]
+            if not flagged:
+                channel.given = k
             frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
-            self._network_send(peer, frame, channels[peer], now, out)
+            self._network_send(peer, frame, channel, now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, max(self.m1, self.u.first)
