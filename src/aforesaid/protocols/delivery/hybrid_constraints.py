@@ -26,6 +26,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from msgspec import Struct
+
 from aforesaid.core import Process, new
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name
 from aforesaid.structures import SlidingArray
@@ -38,22 +40,19 @@ FACTS_MAX = 1024
 Pair = tuple[Process, Process]
 
 
-class Constraint:
+class Constraint(Struct, eq=False):
     """One constraint, known here."""
 
-    __slots__ = ("at", "by", "name", "number", "open", "place", "told_by", "waiting")
-
-    def __init__(self, at: Process, by: Process, number: int, told_by: Process) -> None:
-        self.at = at
-        self.by = by
-        self.number = number
-        self.told_by = told_by
-        self.name: Name = new(Name, (at, by, number))
-        self.place = 0
-        self.open = True
-        """Whether anybody waits for it, or may yet."""
-        self.waiting: list[Process] = []
-        """To whom messages were sent that wait up to here."""
+    at: Process
+    by: Process
+    number: int
+    told_by: Process
+    name: Name
+    place: int = 0
+    open: bool = True
+    """Whether anybody waits for it, or may yet."""
+    waiting: list[Process] = []
+    """To whom messages were sent that wait up to here."""
 
     def concerns(self, peer: Process) -> bool:
         return self.at == peer or self.by == peer or self.told_by == peer
@@ -85,7 +84,7 @@ class Constraints:
     def sent(self, at: Process, number: int) -> Constraint:
         """A message leaves for a process, and waits there for all that it must: so will what follows it."""
         self.on.pop(at, None)
-        constraint = Constraint(at, self.me, number, self.me)
+        constraint = Constraint(at, self.me, number, self.me, new(Name, (at, self.me, number)))
         self._enter(constraint)
         return constraint
 
@@ -95,7 +94,7 @@ class Constraints:
         known = self.learnt.setdefault(by, {}).setdefault(at, deque())
         if known and known[-1].number >= number:
             return
-        constraint = Constraint(at, by, number, told_by)
+        constraint = Constraint(at, by, number, told_by, new(Name, (at, by, number)))
         known.append(constraint)
         older = self.candidates.get((at, by))
         if older is not None:
@@ -116,8 +115,9 @@ class Constraints:
         """These constraints hold, and so do all that they imply."""
         facts, learnt = self.facts, self.learnt
         for at, by, number in names:
-            if number > facts.get((at, by), 0):
-                facts[at, by] = number
+            pair = at, by
+            if number > facts.get(pair, 0):
+                facts[pair] = number
             if by in learnt and at in learnt[by]:
                 self._close(at, by, number)
         while len(facts) > FACTS_MAX:
@@ -148,9 +148,16 @@ class Constraints:
         """What a message to the peer names, the youngest first; and up to which places it waits, for what it
         does not name, and for that, too. 0: there is nothing."""
         candidates = self.candidates
-        available = len(candidates) - self.concerned.get(peer, 0) - ((peer, self.me) in candidates)
+        own = (peer, self.me) in candidates
+        available = len(candidates) - self.concerned.get(peer, 0) - own
         if not available:
             return (), 0, 0
+        if available + own == len(candidates):
+            # Nothing of what was learnt concerns the peer.
+            others = [it for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
+            last = self._wait(peer, others[0]) if room else 0
+            unnamed = self._wait(peer, others[room]) if available > room else 0
+            return tuple([it.name for it in others[:room]]), unnamed, last
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -172,15 +179,16 @@ class Constraints:
         if not self.news:
             return ()
         self.news = False
-        order = self.order
-        end = order.next
+        order, end = self.order, self.order.next
         dirty: dict[Process, None] = {}
-        while order.first < end and not order.peek.open:
-            for peer in order.remove().waiting:
-                dirty[peer] = None
-        if order.first < end:
+        while order.first < end:
             head = order.peek
-            dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+            if head.open:
+                dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+                break
+            order.remove()
+            for peer in head.waiting:
+                dirty[peer] = None
         return dirty
 
     def closed_below(self, peer: Process, run: int) -> int:
