@@ -36,6 +36,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_explain import explanation
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
     AdaptiveChannel,
     Flush,
+    Flushed,
     Holds,
     Name,
     Telling,
@@ -197,11 +198,12 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         kind = type(message)
         if kind is Ack or kind is Early:
             self._acknowledged(source, channel, message, now, out)
-            return
-        if kind is Notice:
-            self._evict_all(message.gone, now, out)
+            self._after_ack(source, channel, now, out)
             return
         if message.gone:
+            if kind is Notice:
+                self._evict_all(message.gone, now, out)
+                return
             self._evict(channel, message.gone, now, out)
             if source in self.evicted:
                 return
@@ -211,7 +213,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self._heard(source, channel, message, now, out)
         elif kind is Flush:
             self._asked(source, channel, message.round, out)
-        else:
+        elif kind is Flushed:
             self._answered(source, message.round, now, out)
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
@@ -299,12 +301,11 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self.tellings.popleft()
             self.told += 1
 
-    def _acknowledged(
-        self, source: Process, channel: Channel, ack: Any, now: Nanoseconds, out: Effects
+    def _after_ack(
+        self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects
     ) -> None:
-        super()._acknowledged(source, channel, ack, now, out)
-        if channel.unacked or self.channels[source].polls:
-            self._poll(source, self.channels[source], now, out)
+        if channel.unacked or channel.polls:
+            self._poll(source, channel, now, out)
         if self.asking:
             self._answer(out)
         if self.m1 < self.u.next:
@@ -390,7 +391,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         return bool(wanted <= max(channel.given, channel.holding))
 
     def _with_news(self, message: Any, channel: Channel) -> Any:
-        return message._replace(gone=self._untold(channel.known))
+        return message._replace(gone=self._untold(channel.known)) if self.evicted else message
 
     def _again(self, peer: Process, channel: Channel, number: int) -> Any:
         frame, _ = self.u[number].copies[peer]

@@ -83,7 +83,8 @@ class Constraints:
 
     def sent(self, at: Process, number: int) -> Constraint:
         """A message leaves for a process, and waits there for all that it must: so will what follows it."""
-        self.on.pop(at, None)
+        if self.on:
+            self.on.pop(at, None)
         constraint = Constraint(at, self.me, number, self.me, new(Name, (at, self.me, number)))
         self._enter(constraint)
         return constraint
@@ -154,10 +155,10 @@ class Constraints:
             return (), 0, 0
         if available + own == len(candidates):
             # Nothing of what was learnt concerns the peer.
-            others = [it for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
-            last = self._wait(peer, others[0]) if room else 0
-            unnamed = self._wait(peer, others[room]) if available > room else 0
-            return tuple([it.name for it in others[:room]]), unnamed, last
+            names = [it.name for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
+            last = self._wait(peer, candidates[names[0][:2]]) if room else 0
+            unnamed = self._wait(peer, candidates[names[room][:2]]) if available > room else 0
+            return tuple(names[:room]), unnamed, last
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -197,7 +198,8 @@ class Constraints:
         place, end = order.first, order.next
         if place == end or not order.peek.concerns(peer):
             return place
-        place = max(place, run)
+        if place < run:
+            place = run
         while place < end:
             constraint = order[place]
             if constraint.open and not constraint.concerns(peer):
