@@ -88,8 +88,9 @@ class RoundTrip:
         smoothed = self.smoothed
         if smoothed == LOST:
             return self.deviation
+        slack, least = 4 * self.deviation, smoothed >> 5
         # What comes in the very moment is not late, even if all others took exactly as long.
-        return smoothed + max(4 * self.deviation, smoothed >> 5) + 1
+        return smoothed + (slack if slack > least else least) + 1
 
     def ended(self, now: Nanoseconds) -> None:
         """The message that is timed was answered."""

@@ -301,9 +301,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self.tellings.popleft()
             self.told += 1
 
-    def _after_ack(
-        self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects
-    ) -> None:
+    def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
         if channel.unacked or channel.polls:
             self._poll(source, channel, now, out)
         if self.asking:
@@ -353,14 +351,13 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         self._slide()
         for peer in self.constraints.settled():
             channel = self.channels.get(peer)
-            if channel is not None and self._progress(peer, channel):
+            if channel and (channel.unnamed or channel.named) and self._progress(peer, channel):
                 due[peer] = channel.given
 
     def _progress(self, peer: Process, channel: AdaptiveChannel) -> bool:
         """Whether more is known to hold of what messages to the peer did not name, or named."""
-        unnamed, named, before = channel.unnamed, channel.named, len(channel.unnamed) + len(channel.named)
-        if not before:
-            return False
+        unnamed, named = channel.unnamed, channel.named
+        before = len(unnamed) + len(named)
         below = channel.run = self.constraints.closed_below(peer, channel.run)
         while unnamed and unnamed[0][0] < below:
             channel.given = unnamed.popleft()[1]
@@ -402,8 +399,9 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         p = self.p
         if p.remove(key) == self.p2 or p.first >= self.p2:
-            self.p2 = max(self.p2, p.first)
-            if len(p):
+            if p.first > self.p2:
+                self.p2 = p.first
+            if p.first < p.next:
                 self._advance_p2()
 
     # ---------------------------------------------------------------------------------------------- evictions

@@ -48,7 +48,7 @@ class Constraint(Struct, eq=False):
     number: int
     told_by: Process
     name: Name
-    place: int = 0
+    place: int
     open: bool = True
     """Whether anybody waits for it, or may yet."""
     waiting: list[Process] = []
@@ -85,9 +85,7 @@ class Constraints:
         """A message leaves for a process, and waits there for all that it must: so will what follows it."""
         if self.on:
             self.on.pop(at, None)
-        constraint = Constraint(at, self.me, number, self.me, new(Name, (at, self.me, number)))
-        self._enter(constraint)
-        return constraint
+        return self._enter(at, self.me, number, self.me)
 
     def learn(self, at: Process, by: Process, number: int, told_by: Process) -> None:
         if self.facts.get((at, by), 0) >= number:
@@ -95,12 +93,11 @@ class Constraints:
         known = self.learnt.setdefault(by, {}).setdefault(at, deque())
         if known and known[-1].number >= number:
             return
-        constraint = Constraint(at, by, number, told_by, new(Name, (at, by, number)))
-        known.append(constraint)
         older = self.candidates.get((at, by))
         if older is not None:
             self._count(older, -1)
-        self._enter(constraint)
+        constraint = self._enter(at, by, number, told_by)
+        known.append(constraint)
         self.on.setdefault(at, {})[by] = constraint
         self._count(constraint, 1)
 
@@ -217,14 +214,16 @@ class Constraints:
             self.awaited = place
         return place
 
-    def _enter(self, constraint: Constraint) -> None:
-        """It is the candidate of its pair, and the youngest of all."""
-        candidates, pair = self.candidates, (constraint.at, constraint.by)
+    def _enter(self, at: Process, by: Process, number: int, told_by: Process) -> Constraint:
+        """One more: the candidate of its pair, and the youngest of all."""
+        candidates, pair, order = self.candidates, (at, by), self.order
         older = candidates.pop(pair, None)
         if older is not None:
             self._supersede(older)
-        constraint.place = self.order.add(constraint)
+        constraint = Constraint(at, by, number, told_by, new(Name, (at, by, number)), order.next)
+        order.add(constraint)
         candidates[pair] = constraint
+        return constraint
 
     def _supersede(self, constraint: Constraint) -> None:
         if constraint.place > self.awaited:
