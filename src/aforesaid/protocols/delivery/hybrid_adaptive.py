@@ -45,6 +45,7 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
 )
 from aforesaid.protocols.delivery.hybrid_adaptive_held import Holding
 from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
+from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Early, Notice, Remind
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.repair import NONE, appended
@@ -65,7 +66,7 @@ class Entry(Struct, eq=False):
     """Once it has left, what they were sent, and the constraint that it is."""
 
 
-class HybridAdaptive(Holding[Entry], Flushing[Entry]):
+class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     """One process."""
 
     channels: dict[Process, AdaptiveChannel]  # type: ignore[assignment]
@@ -437,17 +438,8 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
 
     # ---------------------------------------------------------------------------------------- to be looked at
 
-    def _previous(self, entry: Entry, peer: Process) -> int:
-        return entry.previous[peer]
-
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return () if entry.copies else entry.waiting
-
-    def _unacked_by(self, entry: Entry) -> Collection[Process]:
-        return entry.waiting
-
-    def _receivers(self, entry: Entry) -> Collection[Process]:
-        return entry.previous
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         return explanation(self, message_id)
