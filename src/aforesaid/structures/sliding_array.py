@@ -58,12 +58,19 @@ class SlidingArray(Generic[T]):
     def remove(self) -> T:
         """Remove and return the oldest element."""
         items = self._items
-        if len(items) > EAGER:
-            return self._remove_late(items)
-        if not items:
-            raise IndexError(f"nothing to remove: the window is empty at {self.first}")
-        self._base = self.first = self.first + 1
-        return items.pop(0)
+        if len(items) <= EAGER:
+            if not items:
+                raise IndexError(f"nothing to remove: the window is empty at {self.first}")
+            self._base = self.first = self.first + 1
+            return items.pop(0)
+        first = self.first
+        empty = first - self._base
+        element = items[empty]
+        items[empty] = _EMPTY
+        self.first = first = first + 1
+        if first >= self._due:
+            self._settle()
+        return element
 
     @property
     def peek(self) -> T:
@@ -100,16 +107,6 @@ class SlidingArray(Generic[T]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.first}, {self.next})"
-
-    def _remove_late(self, items: list[T]) -> T:
-        """Leave an empty slot."""
-        empty = self.first - self._base
-        element = items[empty]
-        items[empty] = _EMPTY
-        self.first += 1
-        if self.first >= self._due:
-            self._settle()
-        return element
 
     def _settle(self) -> None:
         first = self.first
