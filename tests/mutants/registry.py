@@ -226,7 +226,8 @@ class NoResend(PerfectLinks):
     """Links that never send again."""
 
     def _go_on(self, peer: str, flight: Any, now: int, out: Any) -> None:
-        flight.lost = NONE
+        flight.lost, flight.strayed = NONE, 0
+        flight.sent = {number: when for number, when in flight.sent.items() if when >= 0}
         super()._go_on(peer, flight, now, out)
 
 

@@ -64,9 +64,9 @@ class AsksOnce(HybridAdaptive):
 class Silent(HybridAdaptive):
     """Messages do not tell of an eviction."""
 
-    def _hand_over(self, peer: str, frame: Any, channel: Any, now: int, out: Any) -> None:
+    def _network_send(self, peer: str, frame: Any, channel: Any, now: int, out: Any) -> None:
         channel.known = len(self.evicted)
-        super()._hand_over(peer, frame, channel, now, out)
+        super()._network_send(peer, frame, channel, now, out)
 
 
 class LastAckLost(HybridAdaptive):

@@ -88,8 +88,9 @@ class RoundTrip:
         smoothed = self.smoothed
         if smoothed == LOST:
             return self.deviation
+        slack, least = 4 * self.deviation, smoothed >> 5
         # What comes in the very moment is not late, even if all others took exactly as long.
-        return smoothed + max(4 * self.deviation, smoothed >> 5) + 1
+        return smoothed + (slack if slack > least else least) + 1
 
     def ended(self, now: Nanoseconds) -> None:
         """The message that is timed was answered."""
@@ -163,18 +164,18 @@ class Flight(RoundTrip):
         if len(sent) - self.strayed >= self.bound or self.queue or self.lost or self.backoff > 1:
             self.queue = appended(self.queue, number)
             return False
-        if self.order:
+        if sent:
             sent[number] = now
             self.order.append(number)
-        else:
-            self.sent, self.order = {**sent, number: now}, deque((number,))
-        if not self.timed:
-            self.timed, self.since = number, now
-        if not self.rings:
-            # Nothing else is on its way: what `watch` would find.
-            wait, overdue_after = self.pace.resend_after, self.overdue_after
-            self.rings = now + (overdue_after if overdue_after > wait else wait)
-            out.arm(new(Resend, (self.peer,)), self.rings)
+            if not self.timed:
+                self.timed, self.since = number, now
+            return True
+        # Nothing else is on its way, is timed, or lets the timer ring: this is what `watch` would find.
+        self.sent, self.order = {number: now}, deque((number,))
+        self.timed, self.since = number, now
+        wait, overdue_after = self.pace.resend_after, self.overdue_after
+        self.rings = now + (overdue_after if overdue_after > wait else wait)
+        out.arm(new(Resend, (self.peer,)), self.rings)
         return True
 
     def came(self, numbers: Iterable[int], now: Nanoseconds, out: Effects) -> bool:

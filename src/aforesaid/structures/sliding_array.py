@@ -58,14 +58,12 @@ class SlidingArray(Generic[T]):
     def remove(self) -> T:
         """Remove and return the oldest element."""
         items = self._items
-        first = self.first
         if len(items) <= EAGER:
-            try:
-                element = items.pop(0)
-            except IndexError:
-                raise IndexError(f"nothing to remove: the window is empty at {first}") from None
-            self._base = self.first = first + 1
-            return element
+            if not items:
+                raise IndexError(f"nothing to remove: the window is empty at {self.first}")
+            self._base = self.first = self.first + 1
+            return items.pop(0)
+        first = self.first
         empty = first - self._base
         element = items[empty]
         items[empty] = _EMPTY

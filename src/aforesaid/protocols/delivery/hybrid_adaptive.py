@@ -28,6 +28,8 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Payload, Process, Reason, Timer, new
 from aforesaid.protocols.delivery.hybrid_adaptive_eviction import Flushing
 from aforesaid.protocols.delivery.hybrid_adaptive_explain import explanation
@@ -43,32 +45,28 @@ from aforesaid.protocols.delivery.hybrid_adaptive_frames import (
 )
 from aforesaid.protocols.delivery.hybrid_adaptive_held import Holding
 from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constraints
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Remind
+from aforesaid.protocols.delivery.hybrid_copies import Copies
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Early, Notice, Remind
 from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.repair import NONE, appended
 
-OWN_FRAMES = (Told, Holds, Flush, Flushed)
 
-
-class Entry:
+class Entry(Struct, eq=False):
     """What a process keeps of a message it said."""
 
-    __slots__ = ("copies", "dep", "payload", "previous", "view", "waiting")
-
-    def __init__(self, previous: dict[Process, int], dep: int, view: int, payload: Payload) -> None:
-        self.previous = previous
-        """By receiver, the message before this one on its channel; evicted receivers leave."""
-        self.waiting = dict.fromkeys(previous)
-        """The receivers who have not acknowledged it."""
-        self.copies: dict[Process, tuple[Told, Constraint]] = {}
-        """Once it has left, what they were sent, and the constraint that it is."""
-        self.dep = dep
-        self.view = view
-        """How many tellings there had been when it was said."""
-        self.payload: Any = payload
+    previous: dict[Process, int]
+    """By receiver, the message before this one on its channel; evicted receivers leave."""
+    waiting: dict[Process, int]
+    """The receivers who have not acknowledged it."""
+    dep: int
+    view: int
+    """How many tellings there had been when it was said."""
+    payload: Any
+    copies: dict[Process, tuple[Told, Constraint]] = {}
+    """Once it has left, what they were sent, and the constraint that it is."""
 
 
-class HybridAdaptive(Holding[Entry], Flushing[Entry]):
+class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     """One process."""
 
     channels: dict[Process, AdaptiveChannel]  # type: ignore[assignment]
@@ -114,10 +112,11 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         u, k = self.u, self.u.next
         previous: dict[Process, int] = {}
         for peer in others:
-            channel = self._channel(peer)
+            channel = self.channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
             channel.last = k
-        u.add(Entry(previous, self.p.next, self.told + len(self.tellings), payload))
+        view = self.told + len(self.tellings)
+        u.add(Entry(previous, previous.copy(), self.p.next, view, payload))
         if not previous and u.first == k:
             u.remove()
             self.m1 = u.first
@@ -126,11 +125,13 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
 
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.m1
-        end = min(u.next, k + self.batch)
+        end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
             if entry.waiting and not entry.copies:
-                if self._unpermitted(entry) or self._unnamable(entry):
+                if self._unpermitted(entry):
+                    break
+                if (self.tellings or self.constraints.on) and self._unnamable(entry):
                     break
                 self._leave(k, entry, now, out)
             k += 1
@@ -167,37 +168,43 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         return bool(on) and any(len(on.get(peer, ())) > self.constraints_max for peer in entry.waiting)
 
     def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
-        constraints = self.constraints
-        waits, own = {}, {}
+        constraints, on = self.constraints, self.constraints.on
+        leaving = []
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
-            on = constraints.on.get(peer)
-            waits[peer] = tuple([new(Wait, (by, it.number)) for by, it in on.items()]) if on else ()
-            own[peer] = constraints.sent(peer, k)
-        for peer, wait in waits.items():
+            known = on.get(peer)
+            waits = tuple([new(Wait, (by, it.number)) for by, it in known.items()]) if known else ()
+            leaving.append((peer, waits, constraints.sent(peer, k)))
+        for peer, waits, own in leaving:
             channel = self.channels[peer]
-            names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(wait))
+            names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(waits))
             if unnamed:
                 channel.unnamed.append((unnamed, k))
             if named:
                 channel.named.append((named, k))
             previous = entry.previous[peer]
-            content = ((), self.incarnation, k, previous, wait, names, unnamed > 0, entry.payload)
+            content = ((), self.incarnation, k, previous, waits, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
-            entry.copies[peer] = frame, own[peer]
-            self._hand_over(peer, frame, channel, now, out)
+            entry.copies[peer] = frame, own
+            self._network_send(peer, frame, channel, now, out)
 
     # ---------------------------------------------------------------------------------------------- to arrive
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        channel = self.channels.get(source)
+        if channel is None:
+            if source in self.evicted:
+                return
+            channel = self._channel(source)
         kind = type(message)
-        if kind not in OWN_FRAMES:
-            super().receive(source, message, now, out)
+        if kind is Ack or kind is Early:
+            self._acknowledged(source, channel, message, now, out)
+            self._after_ack(source, channel, now, out)
             return
-        if source in self.evicted:
-            return
-        channel = self._channel(source)
         if message.gone:
+            if kind is Notice:
+                self._evict_all(message.gone, now, out)
+                return
             self._evict(channel, message.gone, now, out)
             if source in self.evicted:
                 return
@@ -207,17 +214,18 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self._heard(source, channel, message, now, out)
         elif kind is Flush:
             self._asked(source, channel, message.round, out)
-        else:
+        elif kind is Flushed:
             self._answered(source, message.round, now, out)
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
-        number, previous, delivered = message.number, message.previous, channel.delivered
-        news = not message.opaque and self.constraints.unnamed(source, number, message.names)
+        _, _, number, previous, _, names, opaque, _ = message
+        delivered, constraints = channel.delivered, self.constraints
+        news = not opaque and source in constraints.learnt and constraints.unnamed(source, number, names)
         if number <= delivered:
             out.send((source,), new(Ack, (delivered, 0)))
         elif previous == delivered and self._ready(source, channel, message):
             if channel.early is None and source not in self.watch:
-                waited = self._wanted(channel)
+                waited = bool(channel.missing or channel.cons)
                 self._deliver(source, channel, message, now, out)
                 self._delivered(source, channel, waited, now, out)
             else:
@@ -232,19 +240,20 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self._go_ahead(now, out)
 
     def _deliver(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
-        number = channel.delivered = message.number
+        _, incarnation, number, _, _, names, opaque, payload = message
+        channel.delivered = number
         # All this is known from before the delivery on: what the application answers depends on it.
-        if message.names and number > channel.held:
-            telling = Telling(number, message.names)
+        if names and number > channel.held:
+            telling = Telling(number, names)
             channel.cons.append(telling)
             self.teller = source if not self.tellings or self.teller == source else None
             self.tellings.append((source, telling))
-        if message.opaque and number > channel.permitted:
+        if opaque and number > channel.permitted:
             channel.missing = appended(channel.missing, number)
             self._miss((source, number))
-        if not channel.permits.timed and self._wanted(channel) == number:
+        if (names or opaque) and not channel.permits.timed and self._wanted(channel) == number:
             channel.permits.timed, channel.permits.since = number, now
-        out.deliver(new(MessageId, (source, message.incarnation, number)), message.payload)
+        out.deliver(new(MessageId, (source, incarnation, number)), payload)
 
     # ----------------------------------------------------------------------------------------------- to learn
 
@@ -263,16 +272,19 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         self, source: Process, channel: AdaptiveChannel, holds: Holds, now: Nanoseconds, out: Effects
     ) -> None:
         """Of what the peer told us, more is known to hold."""
-        before = len(channel.missing) + len(channel.cons)
-        channel.permitted = max(channel.permitted, holds.permitted)
-        missing = channel.missing
-        while missing and missing[0] <= channel.permitted:
-            self._release((source, missing.popleft()), now, out)
-        channel.missing = missing or NONE
-        channel.held = max(channel.held, holds.held)
-        while channel.cons and channel.cons[0].number <= channel.held:
-            self._fulfil(channel.cons.popleft())
-        if len(channel.missing) + len(channel.cons) == before:
+        _, permitted, held = holds
+        missing, cons = channel.missing, channel.cons
+        before = len(missing) + len(cons)
+        if permitted > channel.permitted:
+            channel.permitted = permitted
+            while missing and missing[0] <= permitted:
+                self._release((source, missing.popleft()), now, out)
+            channel.missing = missing or NONE
+        if held > channel.held:
+            channel.held = held
+            while cons and cons[0].number <= held:
+                self._fulfil(cons.popleft())
+        if len(missing) + len(cons) == before:
             return
         channel.patience = 1
         if channel.permits.timed and not 0 < self._wanted(channel) <= channel.permits.timed:
@@ -290,11 +302,9 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
             self.tellings.popleft()
             self.told += 1
 
-    def _acknowledged(
-        self, source: Process, channel: Channel, ack: Any, now: Nanoseconds, out: Effects
-    ) -> None:
-        super()._acknowledged(source, channel, ack, now, out)
-        self._poll(source, self.channels[source], now, out)
+    def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
+        if channel.unacked or channel.polls:
+            self._poll(source, channel, now, out)
         if self.asking:
             self._answer(out)
         if self.m1 < self.u.next:
@@ -329,9 +339,10 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
 
     def _go_ahead(self, now: Nanoseconds, out: Effects) -> None:
         """Tell what is to be told, and send what may leave."""
-        due: dict[Process, int] = {}
-        self._settle(due)
-        self._give(due, out)
+        if self.constraints.news:
+            due: dict[Process, int] = {}
+            self._settle(due)
+            self._give(due, out)
         if self.asking:
             self._answer(out)
         if self.m1 < self.u.next:
@@ -341,26 +352,25 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         self._slide()
         for peer in self.constraints.settled():
             channel = self.channels.get(peer)
-            if channel is not None and self._progress(peer, channel):
+            if channel and (channel.unnamed or channel.named) and self._progress(peer, channel):
                 due[peer] = channel.given
 
     def _progress(self, peer: Process, channel: AdaptiveChannel) -> bool:
         """Whether more is known to hold of what messages to the peer did not name, or named."""
         unnamed, named = channel.unnamed, channel.named
-        if not unnamed and not named:
-            return False
-        before = channel.given, channel.holding
+        before = len(unnamed) + len(named)
         below = channel.run = self.constraints.closed_below(peer, channel.run)
         while unnamed and unnamed[0][0] < below:
             channel.given = unnamed.popleft()[1]
         while named and named[0][0] < below:
             channel.holding = named.popleft()[1]
-        return (channel.given, channel.holding) != before
+        return len(unnamed) + len(named) < before
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer in due:
             channel = self.channels[peer]
-            out.send((peer,), Holds(self._untold(channel.known), channel.given, channel.holding))
+            gone = self._untold(channel.known) if self.evicted else ()
+            out.send((peer,), new(Holds, (gone, channel.given, channel.holding)))
 
     def _wanted(self, channel: Any) -> int:
         oldest = channel.missing[0] if channel.missing else 0
@@ -379,7 +389,7 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
         return bool(wanted <= max(channel.given, channel.holding))
 
     def _with_news(self, message: Any, channel: Channel) -> Any:
-        return message._replace(gone=self._untold(channel.known))
+        return message._replace(gone=self._untold(channel.known)) if self.evicted else message
 
     def _again(self, peer: Process, channel: Channel, number: int) -> Any:
         frame, _ = self.u[number].copies[peer]
@@ -390,8 +400,9 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         p = self.p
         if p.remove(key) == self.p2 or p.first >= self.p2:
-            self.p2 = max(self.p2, p.first)
-            if len(p):
+            if p.first > self.p2:
+                self.p2 = p.first
+            if p.first < p.next:
                 self._advance_p2()
 
     # ---------------------------------------------------------------------------------------------- evictions
@@ -427,17 +438,8 @@ class HybridAdaptive(Holding[Entry], Flushing[Entry]):
 
     # ---------------------------------------------------------------------------------------- to be looked at
 
-    def _previous(self, entry: Entry, peer: Process) -> int:
-        return entry.previous[peer]
-
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return () if entry.copies else entry.waiting
-
-    def _unacked_by(self, entry: Entry) -> Collection[Process]:
-        return entry.waiting
-
-    def _receivers(self, entry: Entry) -> Collection[Process]:
-        return entry.previous
 
     def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
         return explanation(self, message_id)

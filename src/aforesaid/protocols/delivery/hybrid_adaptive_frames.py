@@ -7,6 +7,8 @@ other frame can tell who is gone, as News and PermitNews do there.
 from collections import deque
 from typing import Annotated, NamedTuple
 
+from msgspec import Struct
+
 from aforesaid.core import Count, Members, Number, Payload, Process, frame
 from aforesaid.core.fields import AtMost
 from aforesaid.protocols.delivery.hybrid_frames import Channel
@@ -76,15 +78,12 @@ class Flushed(NamedTuple):
     round: Number
 
 
-class Telling:
+class Telling(Struct, eq=False):
     """What a message delivered here named: its sender will tell when all of that holds."""
 
-    __slots__ = ("done", "names", "number")
-
-    def __init__(self, number: int, names: tuple[Name, ...]) -> None:
-        self.number = number
-        self.names = names
-        self.done = False
+    number: int
+    names: tuple[Name, ...]
+    done: bool = False
 
 
 class AdaptiveChannel(Channel):

@@ -61,8 +61,11 @@ class HybridBasic(Unicast):
                 if entry.dep > first:
                     break
                 entry.sent = True
-                frame = new(Msg, (self.incarnation, k, entry.previous, u.first < k, entry.payload))
-                self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
+                channel, flagged = self.channels[entry.receiver], u.first < k
+                if not flagged:
+                    channel.given = k
+                frame = new(Msg, (self.incarnation, k, entry.previous, flagged, entry.payload))
+                self._network_send(entry.receiver, frame, channel, now, out)
             k += 1
         self.m1 = k
         if k == end < u.next:

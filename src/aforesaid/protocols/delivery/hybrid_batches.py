@@ -63,7 +63,7 @@ class Batched(Evicting):
         while missing and missing[0] <= number:
             self._release((source, missing.popleft()), now, out)
             released += 1
-            if missing and max(released, self._reached() - began) >= self.batch:
+            if missing and (released >= self.batch or self._reached() - began >= self.batch):
                 self._fall_behind(source, now, out)
                 return
         channel.missing = missing or NONE

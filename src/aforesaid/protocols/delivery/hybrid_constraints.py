@@ -26,6 +26,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from msgspec import Struct
+
 from aforesaid.core import Process, new
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Name
 from aforesaid.structures import SlidingArray
@@ -38,22 +40,19 @@ FACTS_MAX = 1024
 Pair = tuple[Process, Process]
 
 
-class Constraint:
+class Constraint(Struct, eq=False):
     """One constraint, known here."""
 
-    __slots__ = ("at", "by", "name", "number", "open", "place", "told_by", "waiting")
-
-    def __init__(self, at: Process, by: Process, number: int, told_by: Process) -> None:
-        self.at = at
-        self.by = by
-        self.number = number
-        self.told_by = told_by
-        self.name: Name = new(Name, (at, by, number))
-        self.place = 0
-        self.open = True
-        """Whether anybody waits for it, or may yet."""
-        self.waiting: list[Process] = []
-        """To whom messages were sent that wait up to here."""
+    at: Process
+    by: Process
+    number: int
+    told_by: Process
+    name: Name
+    place: int
+    open: bool = True
+    """Whether anybody waits for it, or may yet."""
+    waiting: list[Process] = []
+    """To whom messages were sent that wait up to here."""
 
     def concerns(self, peer: Process) -> bool:
         return self.at == peer or self.by == peer or self.told_by == peer
@@ -84,10 +83,9 @@ class Constraints:
 
     def sent(self, at: Process, number: int) -> Constraint:
         """A message leaves for a process, and waits there for all that it must: so will what follows it."""
-        self.on.pop(at, None)
-        constraint = Constraint(at, self.me, number, self.me)
-        self._enter(constraint)
-        return constraint
+        if self.on:
+            self.on.pop(at, None)
+        return self._enter(at, self.me, number, self.me)
 
     def learn(self, at: Process, by: Process, number: int, told_by: Process) -> None:
         if self.facts.get((at, by), 0) >= number:
@@ -95,12 +93,11 @@ class Constraints:
         known = self.learnt.setdefault(by, {}).setdefault(at, deque())
         if known and known[-1].number >= number:
             return
-        constraint = Constraint(at, by, number, told_by)
-        known.append(constraint)
         older = self.candidates.get((at, by))
         if older is not None:
             self._count(older, -1)
-        self._enter(constraint)
+        constraint = self._enter(at, by, number, told_by)
+        known.append(constraint)
         self.on.setdefault(at, {})[by] = constraint
         self._count(constraint, 1)
 
@@ -116,8 +113,9 @@ class Constraints:
         """These constraints hold, and so do all that they imply."""
         facts, learnt = self.facts, self.learnt
         for at, by, number in names:
-            if number > facts.get((at, by), 0):
-                facts[at, by] = number
+            pair = at, by
+            if number > facts.get(pair, 0):
+                facts[pair] = number
             if by in learnt and at in learnt[by]:
                 self._close(at, by, number)
         while len(facts) > FACTS_MAX:
@@ -148,9 +146,16 @@ class Constraints:
         """What a message to the peer names, the youngest first; and up to which places it waits, for what it
         does not name, and for that, too. 0: there is nothing."""
         candidates = self.candidates
-        available = len(candidates) - self.concerned.get(peer, 0) - ((peer, self.me) in candidates)
+        own = (peer, self.me) in candidates
+        available = len(candidates) - self.concerned.get(peer, 0) - own
         if not available:
             return (), 0, 0
+        if available + own == len(candidates):
+            # Nothing of what was learnt concerns the peer.
+            names = [it.name for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
+            last = self._wait(peer, candidates[names[0][:2]]) if room else 0
+            unnamed = self._wait(peer, candidates[names[room][:2]]) if available > room else 0
+            return tuple(names[:room]), unnamed, last
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -172,15 +177,16 @@ class Constraints:
         if not self.news:
             return ()
         self.news = False
-        order = self.order
-        end = order.next
+        order, end = self.order, self.order.next
         dirty: dict[Process, None] = {}
-        while order.first < end and not order.peek.open:
-            for peer in order.remove().waiting:
-                dirty[peer] = None
-        if order.first < end:
+        while order.first < end:
             head = order.peek
-            dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+            if head.open:
+                dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+                break
+            order.remove()
+            for peer in head.waiting:
+                dirty[peer] = None
         return dirty
 
     def closed_below(self, peer: Process, run: int) -> int:
@@ -189,7 +195,8 @@ class Constraints:
         place, end = order.first, order.next
         if place == end or not order.peek.concerns(peer):
             return place
-        place = max(place, run)
+        if place < run:
+            place = run
         while place < end:
             constraint = order[place]
             if constraint.open and not constraint.concerns(peer):
@@ -207,14 +214,16 @@ class Constraints:
             self.awaited = place
         return place
 
-    def _enter(self, constraint: Constraint) -> None:
-        """It is the candidate of its pair, and the youngest of all."""
-        candidates, pair = self.candidates, (constraint.at, constraint.by)
+    def _enter(self, at: Process, by: Process, number: int, told_by: Process) -> Constraint:
+        """One more: the candidate of its pair, and the youngest of all."""
+        candidates, pair, order = self.candidates, (at, by), self.order
         older = candidates.pop(pair, None)
         if older is not None:
             self._supersede(older)
-        constraint.place = self.order.add(constraint)
+        constraint = Constraint(at, by, number, told_by, new(Name, (at, by, number)), order.next)
+        order.add(constraint)
         candidates[pair] = constraint
+        return constraint
 
     def _supersede(self, constraint: Constraint) -> None:
         if constraint.place > self.awaited:

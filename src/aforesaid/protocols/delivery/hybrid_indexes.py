@@ -88,6 +88,7 @@ class Indexed(Exempting[E]):
                 return
         if k == self.p2:
             self._advance_p2()
-            self.m2 = max(self.m2, self.u.first)
+            if self.m2 < self.u.first:
+                self.m2 = self.u.first
             if self.m1 < self.u.next:
                 self.m2 = self._send_interval(self.m2, self.p2, now, out)

@@ -17,9 +17,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
+from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
-from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Key
+from aforesaid.protocols.delivery.hybrid_process import Key
 
 
 class Entry:
@@ -37,7 +38,7 @@ class Entry:
         self.sent = False
 
 
-class HybridMulticast(HybridProcess[Entry]):
+class HybridMulticast(Copies[Entry]):
     """Algorithm 3 at one process."""
 
     def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
@@ -73,17 +74,15 @@ class HybridMulticast(HybridProcess[Entry]):
                 entry.sent = True
                 flagged = u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
+                    channel = self.channels[peer]
+                    if not flagged:
+                        channel.given = k
                     frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
-                    self._network_send(peer, frame, self.channels[peer], now, out)
+                    self._network_send(peer, frame, channel, now, out)
             k += 1
         self.m1 = k
         if k == end < u.next:
             self._put_off(k, now, out)
-
-    def _note_ack(self, entry: Entry, peer: Process) -> None:
-        del entry.waiting[peer]
-        if not entry.waiting:
-            entry.payload = None
 
     def _settle(self, due: dict[Process, int]) -> None:
         u, k = self.u, self.u.first
@@ -128,17 +127,8 @@ class HybridMulticast(HybridProcess[Entry]):
         while self.m1 < u.next and (u[self.m1].sent or not u[self.m1].waiting):
             self.m1 += 1
 
-    def _previous(self, entry: Entry, peer: Process) -> int:
-        return entry.previous[peer]
-
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return () if entry.sent else entry.waiting
-
-    def _unacked_by(self, entry: Entry) -> Collection[Process]:
-        return entry.waiting
-
-    def _receivers(self, entry: Entry) -> Collection[Process]:
-        return entry.previous
 
 
 ENTRY = hybrid_entry("hybrid_multicast", "hybrid buffering, basic, multicast", "algorithm 3", HybridMulticast)

@@ -43,6 +43,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
+from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
@@ -66,7 +67,7 @@ class Entry:
         self.payload: Any = payload
 
 
-class HybridMulticastSps(Indexed[Entry]):
+class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
     """The SPS-optimal multicast at one process."""
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
@@ -127,19 +128,17 @@ class HybridMulticastSps(Indexed[Entry]):
     ) -> None:
         channels, flagged = self.channels, k >= self.u2
         for peer, previous in copies.items():
+            channel = channels[peer]
+            if not flagged:
+                channel.given = k
             frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
-            self._network_send(peer, frame, channels[peer], now, out)
+            self._network_send(peer, frame, channel, now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, max(self.m1, self.u.first)
         while m1 < u.next and not u[m1].unsent:
             m1 += 1
         self.m1 = m1
-
-    def _note_ack(self, entry: Entry, peer: Process) -> None:
-        del entry.waiting[peer]
-        if not entry.waiting:
-            entry.payload = None
 
     def _settle(self, due: dict[Process, int]) -> None:
         u, k, channels = self.u, self.u.first, self.channels
@@ -186,17 +185,8 @@ class HybridMulticastSps(Indexed[Entry]):
                 entry.payload = None
         self._advance_m1()
 
-    def _previous(self, entry: Entry, peer: Process) -> int:
-        return entry.previous[peer]
-
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return entry.unsent
-
-    def _unacked_by(self, entry: Entry) -> Collection[Process]:
-        return entry.waiting
-
-    def _receivers(self, entry: Entry) -> Collection[Process]:
-        return entry.previous
 
 
 ENTRY = hybrid_entry(

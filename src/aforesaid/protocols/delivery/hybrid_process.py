@@ -152,14 +152,15 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
         """Say it to the targets; to oneself it is delivered at once. Busy, with nothing changed, if full."""
-        others = self._audience(targets)
+        alone = len(targets) == 1 and targets[0] != self.me and not self.evicted
+        others = targets if alone else self._audience(targets)
         u = self.u
         number = u.next
         if number - u.first >= self.buffer_max:
             raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
         message_id = new(MessageId, (self.me, self.incarnation, number))
         self._say(others, payload, now, out)
-        if self.me in targets:
+        if not alone and self.me in targets:
             out.deliver(message_id, payload)
         return message_id
 
@@ -269,10 +270,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
-        evicted = self.evicted
-        if len(targets) == 1 and targets[0] != self.me and not evicted:
-            return targets
-        return [peer for peer in dict.fromkeys(targets) if peer != self.me and peer not in evicted]
+        return [peer for peer in dict.fromkeys(targets) if peer != self.me and peer not in self.evicted]
 
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
@@ -281,24 +279,19 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         return channel
 
     def _network_send(
-        self, peer: Process, frame: Msg, channel: Channel, now: Nanoseconds, out: Effects
+        self, peer: Process, frame: Any, channel: Channel, now: Nanoseconds, out: Effects
     ) -> None:
         """A message leaves for the first time; its flag is decided, and the channel's order kept."""
-        if not frame.flagged:
-            channel.given = frame.number
-        self._hand_over(peer, frame, channel, now, out)
-
-    def _hand_over(self, peer: Process, frame: Any, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         number = frame.number
         if channel.unacked:
             channel.unacked.append(number)
         else:
             channel.unacked = deque((number,))
-        untold = self.evicted and channel.known < len(self.evicted)
-        if untold:
+        if self.evicted and channel.known < len(self.evicted):
             channel.tell(number, len(self.evicted))
+            frame = self._with_news(frame, channel)
         if not self.retransmit or channel.flight.enter(number, now, out):
-            out.send((peer,), self._with_news(frame, channel) if untold else frame)
+            out.send((peer,), frame)
 
     def _go_on(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
@@ -382,7 +375,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
     ) -> None:
         number, other = ack
         flight, unacked, u = channel.flight, channel.unacked, self.u
-        numbers = [other] if other in flight.sent and type(ack) is Early else []
+        numbers = [other] if other and type(ack) is Early and other in flight.sent else []
         due: dict[Process, int] = {}
         # A number that was never sent on this channel is nobody's ack.
         if unacked and unacked[0] <= number < (flight.queue[0] if flight.queue else unacked[-1] + 1):

@@ -37,7 +37,7 @@ class HybridSps(Unicast, Indexed[Entry]):
         entry = Entry(peer, channel.last, self.p.next, payload)
         u.add(entry)
         channel.last = k
-        if self.u2 == k and u[u.first].receiver == peer and not self.unsettled:
+        if self.u2 == k and (u.first == k or u.peek.receiver == peer) and not self.unsettled:
             self.u2 = k + 1
         if self.p.first == self.p.next and not self.left:
             # No permit is missing: then nothing is unsent but this.
@@ -80,8 +80,11 @@ class HybridSps(Unicast, Indexed[Entry]):
 
     def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
         entry.sent = True
-        frame = new(Msg, (self.incarnation, k, entry.previous, k >= self.u2, entry.payload))
-        self._network_send(entry.receiver, frame, self.channels[entry.receiver], now, out)
+        channel, flagged = self.channels[entry.receiver], k >= self.u2
+        if not flagged:
+            channel.given = k
+        frame = new(Msg, (self.incarnation, k, entry.previous, flagged, entry.payload))
+        self._network_send(entry.receiver, frame, channel, now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, max(self.m1, self.u.first)
