@@ -57,4 +57,4 @@ def _held(process: "HybridAdaptive", message_id: MessageId) -> Reason | None:
         other = process.channels.get(by)
         if other is None or other.delivered < number:
             return Reason("held", message_id, origin, MessageId(by, 0, number), holder=process.me)
-    return None
+    return Reason("named too much", message_id, origin, holder=process.me) if first else None

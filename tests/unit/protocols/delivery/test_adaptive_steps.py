@@ -213,6 +213,8 @@ def test_a_peer_that_names_and_never_tells_is_not_listened_to() -> None:
     assert machine.gauges()["tellings"] == 3
     assert len(sink.delivered) == 3
     assert machine.gauges()["out_of_order"] == 3
+    told = "which has named more than p1 keeps, tells that some of it is delivered."
+    assert why(stage, 1, 0, 5) == [f"p0#5 arrived, and waits until p0, {told}"]
     machine.receive("p0", Holds((), 0, 3), 0, sink)
     assert len(sink.delivered) == 6, "it goes on where it was"
 
