@@ -55,8 +55,8 @@ _SENTENCES = {
     "not arrived": "{message} has not arrived; the last of {peer} delivered here is {number}.",
     "missing on channel": "{message} arrived, but {cause}, said to {holder} before it, has not.",
     "held": "{message} is held at {holder} for {cause}, which {peer} named.",
-    "named too much": "{message} arrived, and waits until {peer}, which has named more than {holder} keeps, tells "
-    "that some of it is delivered.",
+    "named too much": "{message} arrived, and waits until {peer}, which has named more than {holder} keeps, "
+    "tells that some of it is delivered.",
     "unnamable": "{message} is not sent to {peer}: it would have to name {number} messages that {peer} must "
     "deliver first, more than it may.",
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
