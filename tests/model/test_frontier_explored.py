@@ -47,6 +47,9 @@ class Witness:
     def expire(self, timer: Any, now: int, out: Effects) -> None:
         self.below.expire(timer, now, Hearing(self, out))
 
+    def begin(self, now: int, out: Effects) -> None:
+        self.below.begin(now, Hearing(self, out))
+
     def peer_down(self, peer: str, now: int, out: Effects) -> None:
         self.below.peer_down(peer, now, Hearing(self, out))
 

@@ -94,10 +94,9 @@ def test_who_is_wrongly_suspected_is_not_linked_by_force() -> None:
 
 
 def test_spray_begins_and_exchanges() -> None:
-    """Founders begin; where a period ends before all settle, arcs change hands and links with them."""
+    """Founders begin; where a period ends before all settle, they exchange, and links open and close."""
     still = explore("prc_spray", scope(CIRCLE, (0, 0, 0)))
-    links = {tuple(end.links for end in ends) for ends in explored("Spray").outcomes}
-    assert {tuple(end.links for end in ends) for ends in still.outcomes} < links
+    assert explored("Spray").states > 10 * still.states
 
 
 TEETH = {

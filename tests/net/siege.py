@@ -8,7 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 from aforesaid import Node
-from aforesaid.security.datagrams import KeyRing, Sealer
+from aforesaid.security.datagrams import KeyRing, Opener, Sealer
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.security.keys import make_cluster_key
 from aforesaid.transport.address import Address
@@ -85,12 +85,23 @@ async def siege(root: Path, count: int) -> dict[str, int]:
     async with running({name: configs[name] for name in ("alice", "carol")}) as nodes:
         alice = nodes["alice"]
         # What a member once said, and what this node says itself: to be replayed and reflected.
-        member = Sealer(KeyRing(key), Header(cluster_id("aforesaid", ALGORITHM), "bob", 1))
+        bob = Header(cluster_id("aforesaid", ALGORITHM), "bob", 1)
+        member = Sealer(KeyRing(key), bob)
         greeting = member.greet()
         stranger.say(greeting)
+        heard: list[bytes] = []
+
+        def answered() -> bool:
+            heard.extend(stranger.overheard())
+            return bool(heard)
+
+        await until(answered, "alice greets, or answers")
+        fresh = Opener(KeyRing(key), bob, member.session).open(heard[0]).session
+        stranger.say(member.seal(b"", fresh))
         await until(lambda: alice.peers["bob"] == "connected", "a member is heard")
         samples = [
             greeting,
+            *heard,
             *stranger.overheard(),
             *sealed_by_a_stranger(cluster_id("aforesaid", ALGORITHM)),
         ]

@@ -98,7 +98,9 @@ MUTANTS = {
     "never puts a cut frame together": Mutant(
         Reassembly, "add", nothing, matters=lambda plan: plan.large > 0 and plan.transport == "udp"
     ),
-    "does not wake who waits for room": Mutant(Senders, "wake", nothing, matters=busy),
+    "does not wake who waits for room": Mutant(
+        Senders, "wake", nothing, matters=lambda plan: plan.out_messages == 8 and busy(plan)
+    ),
     "never settles what is under way": Mutant(WindowFlight, "settle", nothing),
     "leaves its segment open": Mutant(SegmentWriter, "close", nothing),
     "leaves its socket open": Mutant(

@@ -20,7 +20,7 @@ def link_calls(texts: Iterable[str]) -> tuple[LinkCall, ...]:
     calls = []
     for text in texts:
         do, *names = text.split(":")
-        if not names:
+        if len(names) < (2 if do in ("open", "close", "join") else 1):
             known = "open:p0:p2 or open:p0:p2:p1, close:p0:p2, join:p3:p0, hand_over:p1, leave:p1"
             raise Misuse(f"--link {text}: write {known}")
         process, peer, *route = (*names, "")[: max(2, len(names))]

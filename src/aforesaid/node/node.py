@@ -51,6 +51,8 @@ class Node:
         """Set while this node is in its group; cleared while it is between two incarnations."""
         self._turn = 0
         """What was said since the loop last had its turn."""
+        self._remembered: list[Address] = []
+        """Where members were when this node last ran."""
         self._suspected: set[Process] = set()
         """Members of a fixed group that are silent, of whom the operator was told."""
         self._closing = False
@@ -279,22 +281,12 @@ class Node:
         return [Address.parse(text) for text in self.config.contacts]
 
     async def _enter_group(self) -> None:
-        """Found a group, or join one: through the contacts, or those remembered from the last time.
-
-        Where all were stopped and start again, all remember each other, and one of them founds it anew.
-        """
-        remembered = Members(self.config.directory).read() if self.config.entry.linked else []
-        rejoining: Rejoining[Address] = Rejoining(self.config.name, not self.config.contacts, None)
-        incarnation = 0
-        while True:
-            incarnation = next_incarnation(self.config.directory, incarnation)
-            try:
-                return await self._start(incarnation, rejoining.places(self._contacts() + remembered))
-            except Unreached as error:
-                if not remembered or not (rejoining.unreached(error.search) or error.search.outsiders):
-                    raise
-                tell("looks for its group", name=self.config.name, error=str(error))
-                await asyncio.sleep(0 if rejoining.founds else self.config.heartbeat_s)
+        """Found a group, or join one; who was a member before has lost it, and looks for it."""
+        self._remembered = Members(self.config.directory).read() if self.config.entry.linked else []
+        if self._remembered:
+            await self._rejoin(0, None)
+        else:
+            await self._start(next_incarnation(self.config.directory), self._contacts())
 
     async def _start(self, incarnation: int, contacts: Sequence[Address]) -> None:
         """Begin an incarnation; it founds a group, or joins one through the first member that is there."""
@@ -396,7 +388,7 @@ class Node:
         despair = clock() + round(self.config.outside_s * SECOND)
         while True:
             last = next_incarnation(self.config.directory, last)
-            known = self._book.best(but=self.config.name) + self._contacts()
+            known = self._book.best(but=self.config.name) + self._contacts() + self._remembered
             try:
                 await self._start(last, rejoining.places(known))
                 return

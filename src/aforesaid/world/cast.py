@@ -80,7 +80,7 @@ class Cast:
             "heartbeat_s": plan.heartbeat_s,
             "acks": "manual" if plan.manual_acks else "automatic",
             "trace_segment_bytes": plan.segment_bytes,
-            "queues": {"in_messages": plan.in_messages},
+            "queues": {"in_messages": plan.in_messages, "out_messages": plan.out_messages},
         }
         if plan.sealed:
             facts["security"] = {"cluster_key": str(self._key)}
@@ -141,7 +141,7 @@ class Cast:
 
     async def _rough(self, fault: Fault) -> bool:
         weather = self.world.network.weather
-        weather.loss, weather.spike, weather.socket_bytes = 0.1 + 0.5 * fault.amount, 0.05, 32 * 1024
+        weather.loss, weather.spike = 0.1 + 0.5 * fault.amount, 0.05
         await asyncio.sleep(fault.for_s)
         self._set_weather()
         return True
@@ -231,7 +231,9 @@ class Cast:
 
     def _set_weather(self) -> None:
         plan = self.plan
-        self.world.network.weather = Weather(plan.loss, plan.duplication, plan.delay_s, plan.jitter_s)
+        self.world.network.weather = Weather(
+            plan.loss, plan.duplication, plan.delay_s, plan.jitter_s, socket_bytes=plan.socket_bytes
+        )
 
     # ----------------------------------------------------------------------------------- coming to rest
 

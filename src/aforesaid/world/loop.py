@@ -15,6 +15,7 @@ from heapq import heapify, heappop
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from aforesaid.core import AforesaidError
 from aforesaid.ground import Ground, ground_of
 from aforesaid.world.machine import Killed, Machine
 
@@ -29,7 +30,7 @@ CANCELLED_MAX = 1024
 """So many cancelled timers are carried along."""
 
 
-class Stuck(RuntimeError):
+class Stuck(AforesaidError):
     """Nothing will ever happen again in this world."""
 
 

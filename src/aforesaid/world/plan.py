@@ -63,6 +63,9 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     heartbeat_s: float = 1.0
     manual_acks: bool = False
     segment_bytes: int = 2**20
+    out_messages: int = 1024
+    socket_bytes: int = 4 * 2**20
+    """What a socket keeps of datagrams that nobody reads."""
 
 
 def plan_of(seed: int, group: Kind) -> Plan:
@@ -97,6 +100,8 @@ def plan_of(seed: int, group: Kind) -> Plan:
         heartbeat_s=chance.choice((1.0, 0.3)),
         manual_acks=chance.random() < 0.3,
         segment_bytes=chance.choice((2**20, 2**14)),
+        out_messages=chance.choice((1024, 1024, 8)),
+        socket_bytes=chance.choice((4 * 2**20, 1500)),
     )
 
 
@@ -112,7 +117,7 @@ def _fixed_fault(
 def _changing_fault(
     chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
 ) -> Fault:
-    kinds = ["halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "back"]
+    kinds = ["halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "back", "back"]
     kinds += ["join", "join", "leave", "leave"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 

@@ -15,6 +15,7 @@ from aforesaid.core import Members, MessageId, declaration_of, frame, link_of
 from aforesaid.core.fields import NAME, PAYLOAD, hints_of, marked
 from aforesaid.core.frames import UNDECLARED, Declaration
 from aforesaid.protocols.catalog import CATALOG
+from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.links.perfect import Data
 from aforesaid.protocols.overlay.frames import Copy, Join, Lid
 from support.wire_examples import GROUP, MESSAGES
@@ -147,7 +148,7 @@ EXAMPLES = [
 def test_names_and_payloads_are_found_by_their_declared_types(example: Any) -> None:
     held = list(atoms(example))
     assert marked(example, NAME) == [atom for atom in held if atom in NAMES]
-    assert marked(example, PAYLOAD) == [atom for atom in held if isinstance(atom, bytes)]
+    assert marked(example, PAYLOAD) == [atom for atom in held if isinstance(atom, bytes | Placed)]
 
 
 def test_a_payload_that_looks_like_a_name_is_none() -> None:

@@ -66,13 +66,12 @@ class Rejoining(Generic[Place]):
         """It joined nobody when it began."""
         self._elsewhere = elsewhere
         """Where the older part of the group is, if this process left a younger one."""
-        self.founds = False
-        """True if it is for this process to found the group anew."""
+        self._founds = False
         self._refusals = 0
 
     def places(self, known: Sequence[Place]) -> list[Place]:
         """Whom to call, in this order; nobody: found the group."""
-        if self.founds:
+        if self._founds:
             return []
         if self._elsewhere is not None:
             # Of a group that fell apart not just any member will do, unless the right one is gone.
@@ -84,9 +83,9 @@ class Rejoining(Generic[Place]):
     def unreached(self, search: Search, despairs: bool = False) -> bool:
         """No member answered; true: found the group now, without a pause."""
         first = self._is_first(search.outsiders, despairs)
-        self.founds = self._elsewhere is None and not search.undecided and first
+        self._founds = self._elsewhere is None and not search.undecided and first
         self._elsewhere = None
-        return self.founds
+        return self._founds
 
     def not_let_in(self) -> None:
         """A member answered, and this process did not become one."""
