@@ -111,6 +111,17 @@ def test_who_was_not_let_in_asks_there_last() -> None:
     assert not rejoining.unreached(Search())
 
 
+def test_who_despairs_founds_unless_somebody_else_is_to_found_or_may_be_a_member() -> None:
+    assert not Rejoining[str]("b", founder=False, elsewhere=None).unreached(Search())
+    assert Rejoining[str]("b", founder=False, elsewhere=None).unreached(Search(), despairs=True)
+    assert not Rejoining("b", founder=False, elsewhere="there").unreached(Search(), despairs=True)
+    looking, called = Search(), Search()
+    looking.outsiders.add("a")
+    called.called_by("c")
+    for search in (looking, called):
+        assert not Rejoining[str]("b", founder=False, elsewhere=None).unreached(search, despairs=True)
+
+
 def test_only_who_knows_of_nobody_is_the_whole_group() -> None:
     assert is_the_whole_group([])
     assert not is_the_whole_group(["x"])
