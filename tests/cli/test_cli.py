@@ -338,3 +338,19 @@ def test_a_run_in_a_store_is_written_judged_and_drawn(
     assert [file.name for file in tmp_path.iterdir()] == ["one.svg"]
     code, _, err = aforesaid("simulate", f"{bucket.uri}/small.toml", "--out", bucket.uri, "--run", "one")
     assert (code, f"{bucket.uri}/run=one exists" in err) == (2, True)
+
+
+def test_a_plan_that_is_none_is_one_line(aforesaid: Run) -> None:
+    plan = '{"seed":1,"group":"fixed","algorithm":"waiting","transport":"udp","names":["a","b"],'
+    plan += '"seconds":1,"rate":1,'
+    for faults, told in (
+        ('"faults":[{"at_s":1,"kind":"explode"}]}', "Invalid enum value 'explode'"),
+        ('"faults":[{"at_s":1,"kind":"cut","who":["a"]}]}', "a cut befalls somebody: name them in who"),
+        ("", "is no plan"),
+    ):
+        Path("plan.json").write_text(plan + faults)
+        code, _, err = aforesaid("world", "--plan", "plan.json")
+        assert (code, told in " ".join(err.split())) == (2, True)
+    Path("plan.json").write_text(plan + '"faults":[{"at_s":0.5,"kind":"halt","who":["a"],"for_s":0.2}]}')
+    code, out, _ = aforesaid("world", "--plan", "plan.json")
+    assert (code, "kept: " in out) == (0, True)

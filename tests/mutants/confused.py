@@ -323,6 +323,12 @@ CONFUSED_MUTANTS = [
         {link_memory.Forward: as_a(Relay)},
         what_is_first_heard_is_forwarded,
     ),
+    ConfusedMutant(
+        "Agree for Fin and Keep for Reset",
+        Preventive,
+        {Fin: as_a(Agree), Reset: as_a(Keep)},
+        a_suspected_peer_is_told,
+    ),
     ConfusedMutant("Reset for Fin", Preventive, {Fin: as_a(Reset)}, a_suspected_peer_is_told),
     ConfusedMutant("Agree for Fin", Preventive, {Fin: as_a(Agree)}, a_suspected_peer_is_told),
     ConfusedMutant(

@@ -87,9 +87,6 @@ class Network:
                 self.did["stream reset"] += 1
                 connection.reset()
 
-    def open_sockets(self) -> int:
-        return len(self._bound) + len(self._listening) + len(self._connections)
-
     # ---------------------------------------------------------------------------------------- datagrams
 
     def new_socket(self, machine: Machine, kind: socket.SocketKind) -> "WorldSocket":

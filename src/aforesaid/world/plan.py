@@ -25,16 +25,40 @@ FIXED = (
 SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
 
 
+FaultKind: TypeAlias = Literal[
+    "halt",
+    "part",
+    "cut",
+    "rough",
+    "deaf",
+    "reset",
+    "clock",
+    "kill",
+    "kill midway",
+    "disk full",
+    "join",
+    "leave",
+    "back",
+]
+"""The last three in changing groups; back: who was killed, or has left, starts again."""
+
+ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock")
+BEFALL = {"halt": 1, "part": 1, "cut": 2, "deaf": 1, "clock": 1, "kill": 1, "kill midway": 1, "disk full": 1}
+"""How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
+
+
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something goes wrong."""
 
     at_s: float
-    kind: str
-    """halt, part, cut, rough, deaf, reset, clock, kill, kill midway, disk full; join, leave, back (a killed
-    one starts again) in changing groups."""
+    kind: FaultKind
     who: tuple[Process, ...] = ()
     for_s: float = 0.0
     amount: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.who) < BEFALL.get(self.kind, 0):
+            raise ValueError(f"a {self.kind} befalls somebody: name them in who")
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,7 +132,9 @@ def plan_of(seed: int, group: Kind) -> Plan:
 def _fixed_fault(
     chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
 ) -> Fault:
-    kinds = ["halt", "part", "cut", "rough", "deaf", "clock"] + ["reset"] * 2 * (transport == "tcp")
+    kinds = list(ANYWHERE)
+    if transport == "tcp":
+        kinds += ["reset", "reset"]
     if algorithm in SURVIVES_CRASHES:
         kinds += ["kill", "kill midway", "disk full"]
     return _fault(chance, chance.choice(kinds), names, seconds)
@@ -117,12 +143,12 @@ def _fixed_fault(
 def _changing_fault(
     chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
 ) -> Fault:
-    kinds = ["halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "back", "back"]
-    kinds += ["join", "join", "leave", "leave"]
+    kinds = [*ANYWHERE]
+    kinds += ["reset", "kill", "kill midway", "back", "back", "join", "join", "leave", "leave"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 
 
-def _fault(chance: Random, kind: str, names: tuple[Process, ...], seconds: float) -> Fault:
+def _fault(chance: Random, kind: FaultKind, names: tuple[Process, ...], seconds: float) -> Fault:
     at_s = round(chance.uniform(0.2, 0.9 * seconds), 3)
     for_s = round(chance.choice((0.1, 0.5, 2.0, 5.0)) * chance.uniform(0.5, 1.5), 3)
     amount = round(chance.random(), 3)

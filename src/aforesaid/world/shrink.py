@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from aforesaid.core import Process
-from aforesaid.world.plan import Plan
+from aforesaid.world.plan import BEFALL, Plan
 
 TRIES_MAX = 80
 
@@ -48,10 +48,6 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
 
 
 def _without(plan: Plan, name: Process) -> Plan:
-    kept = tuple(fault for fault in plan.faults if name not in fault.who or len(fault.who) > 1)
-    kept = tuple(
-        replace(fault, who=tuple(who for who in fault.who if who != name))
-        for fault in kept
-        if fault.kind != "cut" or name not in fault.who
-    )
+    left = [(fault, tuple(who for who in fault.who if who != name)) for fault in plan.faults]
+    kept = tuple(replace(fault, who=who) for fault, who in left if len(who) >= BEFALL.get(fault.kind, 0))
     return replace(plan, names=tuple(each for each in plan.names if each != name), faults=kept)

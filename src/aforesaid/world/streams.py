@@ -79,6 +79,8 @@ class Pipe(asyncio.Transport):
         self._closing = False
         self._ended = False
         """True once it is said that no more will be written."""
+        self._end_left = False
+        """True once the other end is on its way to hear that."""
         self._high, self._low = 64 * 1024, 16 * 1024
         self._over_high = False
         self._number = self._network.new_number()
@@ -160,9 +162,9 @@ class Pipe(asyncio.Transport):
             self._ended_for_good()
 
     def _ended_for_good(self) -> None:
-        if self._protocol is None or self._low < 0:
+        if self._protocol is None or self._end_left:
             return
-        self._low = -1  # Said once.
+        self._end_left = True
         self._leave(None)
         if self._closing:
             self.broke(None)
