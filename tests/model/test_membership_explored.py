@@ -94,9 +94,16 @@ def test_who_is_wrongly_suspected_is_not_linked_by_force() -> None:
 
 
 def test_spray_begins_and_exchanges() -> None:
-    """Founders begin; where a period ends before all settle, they exchange, and links open and close."""
-    still = explore("prc_spray", scope(CIRCLE, (0, 0, 0)))
-    assert explored("Spray").states > 10 * still.states
+    """Founders begin; where a period ends before all settle, arcs change hands and links with them.
+
+    It takes four with two arcs each: of one arc half, rounded down, is none to give in return.
+    """
+
+    def links(firings: int) -> set[Any]:
+        four = Scope(4, (0, 0, 0, 0), options=MESH, timer_firings_max=firings)
+        return {tuple(end.links for end in ends) for ends in explore("prc_spray", four).outcomes}
+
+    assert links(0) < links(1)
 
 
 TEETH = {
