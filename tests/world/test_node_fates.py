@@ -248,7 +248,7 @@ def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
 
 
 def test_a_node_whose_inbox_is_full_leaves_in_order_all_the_same() -> None:
-    """Found by a world (changing, seed 75): who leaves does not listen any more, and so never came to rest."""
+    """Found by a world (changing, seed 75): who leaves listens no more, and never came to rest."""
 
     async def deaf_leaver(stage: Stage) -> None:
         facts = {"algorithm": "prc_spray", "transport": "tcp"}
