@@ -75,10 +75,9 @@ class ToldMachine:
         except Busy:
             raise
         except AforesaidError:
-            self._write(name, told, sink.choices)
+            self._note(name, told, sink.choices)
             raise
-        self.now = told[-1]
-        self._write(name, told, sink.choices)
+        self._note(name, told, sink.choices)
         return result
 
     def take(self, message_id: MessageId, after: Any) -> None:
@@ -105,6 +104,10 @@ class ToldMachine:
         self.now = told[-1]
         if sink.left:
             raise Diverged(f"{name}: fewer choices are asked for than in the journal")
+
+    def _note(self, name: str, told: Sequence[Any], choices: list[Any]) -> None:
+        self.now = told[-1]
+        self._write(name, told, choices)
 
     def _write(self, name: str, told: Sequence[Any], choices: list[Any]) -> None:
         self._record(pickle.dumps((name, tuple(told), tuple(choices)), pickle.HIGHEST_PROTOCOL))
