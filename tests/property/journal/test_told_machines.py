@@ -142,6 +142,9 @@ class Asking:
         if payload == "wrong":
             self.told += 1
             raise Misbehaviour("no")
+        if payload == "wait":
+            out.arm("once", now + 10)
+            return MessageId("p0", 0, 1)
         self.told += out.choose("which", self.count)
         return MessageId("p0", 0, 1)
 
@@ -174,6 +177,18 @@ def test_choices_are_made_as_they_were_and_refusals_happen_again() -> None:
     again: Any = restored(begun, records, Effects(), records.append)
     assert again.machine.told == told.machine.told == 8
     assert again.now == 2
+
+
+def test_a_timer_that_has_expired_is_not_armed() -> None:
+    records: list[bytes] = []
+    told: Any = ToldMachine(Asking(8), records.append)
+    begun = told.snapshot()
+    told.speaker.broadcast("wait", 1, Choosing())
+    assert told.timers == restored(begun, records, Effects(), records.append).timers == {"once": 11}
+    armed = told.snapshot()
+    told.speaker.expire("once", 11, Choosing())
+    assert told.timers == restored(begun, records, Effects(), records.append).timers == {}
+    assert restored(armed, [], Effects(), records.append).timers == {"once": 11}
 
 
 def test_another_machine_than_the_journals_is_refused() -> None:
