@@ -4,6 +4,7 @@ A snapshot and the inputs since give the state back, for every algorithm alike. 
 """
 
 from aforesaid.journal.committing import WINDOWS, GroupCommit, Window
+from aforesaid.journal.durable import Durable
 from aforesaid.journal.journal import Journal
 from aforesaid.journal.records import Damaged
 from aforesaid.journal.recovery import Recovered, recover
@@ -13,6 +14,7 @@ __all__ = [
     "WINDOWS",
     "Damaged",
     "Diverged",
+    "Durable",
     "GroupCommit",
     "Journal",
     "Recovered",

@@ -15,7 +15,7 @@ Snapshots and inputs are pickles: who can write a journal can run code as its ow
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from aforesaid.core import (
     AforesaidError,
@@ -57,7 +57,7 @@ class ToldMachine:
         """The time that the machine was told last: it must not be told an earlier one."""
         self._record = record
         self._sink = _Noting(self.timers)
-        self.speaker: Speaker = _speaker(type(machine))(self)
+        self.speaker = speaker_of(self)
 
     def snapshot(self) -> bytes:
         """All of it, as `restored` takes it."""
@@ -118,12 +118,18 @@ def restored(snapshot: bytes, records: Iterable[bytes], out: Effects, record: Re
 
     The effects of the records go to the sink: the host knows which of them have been outside.
     """
+    told = unpacked(snapshot, record)
+    for each in records:
+        told.tell_again(each, out)
+    return told
+
+
+def unpacked(snapshot: bytes, record: Record) -> ToldMachine:
+    """The machine of a snapshot."""
     machine, timers, now = pickle.loads(snapshot)
     told = ToldMachine(machine, record)
     told.timers.update(timers)
     told.now = now
-    for each in records:
-        told.tell_again(each, out)
     return told
 
 
@@ -170,10 +176,21 @@ class _Again(_Noting):
         return self.left.pop()[2]
 
 
+class Tellable(Protocol):
+    """What stands between a speaker and its machine."""
+
+    @property
+    def machine(self) -> Speaker: ...
+
+    def tell(self, name: str, *arguments: Any) -> Any: ...
+
+    def take(self, message_id: MessageId, after: Any) -> None: ...
+
+
 class _ToldOrder:
     """What hosts call in the place of a machine's partial order."""
 
-    def __init__(self, told: ToldMachine) -> None:
+    def __init__(self, told: Tellable) -> None:
         self._told = told
         self.take = told.take
 
@@ -201,18 +218,20 @@ INPUTS = frozenset(
 _speakers: dict[type, type[Any]] = {}
 
 
-def _speaker(kind: type) -> type[Any]:
-    """A class that offers what machines of this kind offer, so that hosts see the same capabilities."""
+def speaker_of(told: Tellable) -> Speaker:
+    """What hosts call in a machine's place: it offers what the machine offers, and hands every call on."""
+    kind = type(told.machine)
     if kind not in _speakers:
         offered = [name for name in dir(kind) if not name.startswith("_")]
         _speakers[kind] = type(
             f"Told{kind.__name__}", (_Speaker,), {name: _handed_on(name) for name in offered}
         )
-    return _speakers[kind]
+    speaker: Speaker = _speakers[kind](told)
+    return speaker
 
 
 class _Speaker:
-    def __init__(self, told: ToldMachine) -> None:
+    def __init__(self, told: Tellable) -> None:
         self._told = told
 
     def __getattr__(self, name: str) -> Any:
