@@ -1,6 +1,6 @@
 """A machine that is killed at any moment and told again what a journal holds goes on as if nothing had been.
 
-Every algorithm of the catalog, with perfect links and a frontier where it may have them, runs in worlds with
+Every algorithm of the catalog and one from outside, with perfect links and a frontier where it may have them, runs in worlds with
 every fault that it bears. Each machine is killed after some of its calls, and another one is restored from
 the last snapshot and the inputs since. It must have the state of the killed one, its timers and its time, and
 have had the same effects since the snapshot; and the whole run must be the one in which nobody is killed.
@@ -15,13 +15,15 @@ import pytest
 from aforesaid.core import Busy, MessageId, Misbehaviour, freeze
 from aforesaid.journal import Diverged, ToldMachine, restored
 from aforesaid.protocols.algorithm import Algorithm, Setup
-from aforesaid.protocols.catalog import CATALOG
+from aforesaid.protocols.catalog import CATALOG, algorithm
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.simulation import Simulation
 from aforesaid.testing.worlds import worlds
 from support.scale import scaled
 
 SEEDS = scaled(1, 20)
+OUTSIDE = "aforesaid.testing.template:ENTRY"
+"""As an algorithm from outside is named."""
 COMING_AND_GOING: dict[str, Any] = {
     "processes": 5,
     "duration_ms": 300,
@@ -103,14 +105,14 @@ def scenarios(entry: Algorithm) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", [*CATALOG, OUTSIDE])
 def test_who_is_killed_and_told_again_goes_on_as_if_nothing_had_been(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened: Counter[str] = Counter()
     build = Simulation._machine
     for seed in range(1, SEEDS + 1):
-        for world, parts in scenarios(CATALOG[name]).items():
+        for world, parts in scenarios(algorithm(name)).items():
             scenario = Scenario.of({"algorithm": name, "seed": seed, **parts})
             monkeypatch.setattr(Simulation, "_machine", build)
             undisturbed, _ = simulate(scenario)
