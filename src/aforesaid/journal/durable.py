@@ -68,13 +68,16 @@ class Durable:
         """When a commit is due by the host's clock; None: nothing waits for one."""
         return self._commits.due_ns
 
-    def resume(self, offset: int = 0) -> None:
-        """The first call after a start: the application has all deliveries up to this offset.
+    def resume(self, offset: int | None = None) -> None:
+        """The first call after a start: the application has all deliveries up to this offset; None: up to
+        where it acknowledged them.
 
         Arms the timers, and hands on what the application lacks.
         """
         first = next(iter(self.unacknowledged), self.offset + 1)
-        if offset > self.offset or offset < first - 1:
+        if offset is None:
+            offset = first - 1
+        if not first - 1 <= offset <= self.offset:
             raise Misuse(
                 f"cannot resume after delivery {offset}: the journal has {first} to {self.offset}; what was "
                 "acknowledged is not kept"

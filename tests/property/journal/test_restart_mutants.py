@@ -39,7 +39,7 @@ def deliveries_leave_early(patch: pytest.MonkeyPatch) -> None:
 def timers_stay_disarmed(patch: pytest.MonkeyPatch) -> None:
     resume = Durable.resume
 
-    def forgetful(durable: Durable, offset: int = 0) -> None:
+    def forgetful(durable: Durable, offset: int | None = None) -> None:
         durable._told.timers.clear()
         resume(durable, offset)
 

@@ -1,9 +1,10 @@
 """A machine that is killed at any moment and told again what a journal holds goes on as if nothing had been.
 
-Every algorithm of the catalog and one from outside, with perfect links and a frontier where it may have them, runs in worlds with
-every fault that it bears. Each machine is killed after some of its calls, and another one is restored from
-the last snapshot and the inputs since. It must have the state of the killed one, its timers and its time, and
-have had the same effects since the snapshot; and the whole run must be the one in which nobody is killed.
+Every algorithm of the catalog and one from outside, with perfect links and a frontier where it may have them,
+runs in worlds with every fault that it bears. Each machine is killed after some of its calls, and another one
+is restored from the last snapshot and the inputs since. It must have the state of the killed one, its timers
+and its time, and have had the same effects since the snapshot; and the whole run must be the one in which
+nobody is killed.
 """
 
 from collections import Counter

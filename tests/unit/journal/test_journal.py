@@ -148,6 +148,17 @@ def test_an_old_backup_is_known_by_its_epoch() -> None:
         opened(WorldDisk(), epoch_known=3)
 
 
+def test_an_older_start_that_still_writes_is_not_heard() -> None:
+    disk = WorldDisk()
+    older = filled(disk, b"ab")
+    newer = filled(disk, b"c")
+    older.append(b"x")
+    older.commit()
+    newer.append(b"d")
+    newer.commit()
+    assert found(disk) == b"abcd"
+
+
 def test_another_nodes_directory_is_refused() -> None:
     disk = WorldDisk()
     filled(disk, b"ab").close()
