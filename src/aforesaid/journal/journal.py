@@ -17,7 +17,7 @@ from aforesaid.journal.records import DATA_BYTES_MAX, Title, brand_of, record_by
 from aforesaid.journal.recovery import SEGMENT, SNAPSHOT, Recovered, file_name, numbered, recover
 
 SEGMENT_BYTES_MAX = 16 * 2**20
-SNAPSHOT_BYTES = 32 * 2**20
+SNAPSHOT_BYTES = 16 * 2**20
 """With so many bytes of records after a snapshot, the next one is due: so much is read by a restart."""
 
 

@@ -56,7 +56,7 @@ class ToldMachine:
         self.now: Nanoseconds = 0
         """The time that the machine was told last: it must not be told an earlier one."""
         self._record = record
-        self._sink = _Noting(self.timers)
+        self._sink, self._again = _Noting(self.timers), _Again(self.timers)
         self.speaker = speaker_of(self)
 
     def snapshot(self) -> bytes:
@@ -93,8 +93,9 @@ class ToldMachine:
             return
         if name == EXPIRE:
             self.timers.pop(told[0], None)
-        sink = _Again(self.timers, choices)
+        sink = self._again
         sink.turn_to(out)
+        sink.left = list(reversed(choices))
         try:
             getattr(self.machine, name)(*told, sink)
         except Diverged:
@@ -166,9 +167,8 @@ class _Noting:
 class _Again(_Noting):
     """Makes the choices that were made."""
 
-    def __init__(self, timers: dict[Timer, Nanoseconds], choices: Sequence[tuple[str, int, int]]) -> None:
-        super().__init__(timers)
-        self.left = list(reversed(choices))
+    left: list[tuple[str, int, int]]
+    """Those that are still to be made in this call, the next one last."""
 
     def choose(self, label: str, count: int) -> int:
         if not self.left or self.left[-1][:2] != (label, count):
