@@ -20,6 +20,7 @@ from aforesaid.protocols.catalog import CATALOG, algorithm
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.simulation import Simulation
 from aforesaid.testing.worlds import worlds
+from support.noting import Noting
 from support.scale import scaled
 
 SEEDS = scaled(1, 20)
@@ -37,29 +38,13 @@ COMING_AND_GOING: dict[str, Any] = {
 REWIRED = {"kind": "rewire", "per_second": 60, "open": 3, "close": 1, "reopen": 1, "flap": 1, "reopen_ms": 40}
 
 
-class Effects:
-    """A sink that notes what it is asked for, and asks another one."""
-
-    def __init__(self, host: Any = None) -> None:
-        self.host = host
-        self.noted: list[tuple[Any, ...]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        def effect(*arguments: Any) -> Any:
-            if name != "choose":
-                self.noted.append((name, *arguments))
-            return None if self.host is None else getattr(self.host, name)(*arguments)
-
-        return effect
-
-
 class Mortal(ToldMachine):
     """Is killed now and then, and restored."""
 
     def __init__(self, machine: Any, chance: Random, happened: Counter[str]) -> None:
         super().__init__(machine, self.written)
         self.chance, self.happened = chance, happened
-        self.out = Effects()
+        self.out = Noting()
         self.records: list[bytes] = []
         self.since = self.snapshot()
 
@@ -84,7 +69,7 @@ class Mortal(ToldMachine):
             self.come_back()
 
     def come_back(self) -> None:
-        again = Effects()
+        again = Noting()
         other = restored(self.since, self.records, again, self.records.append)
         assert freeze(other.machine, in_order=True) == freeze(self.machine, in_order=True)
         assert list(other.timers.items()) == list(self.timers.items())
@@ -163,7 +148,7 @@ class Asking:
         return {}
 
 
-class Choosing(Effects):
+class Choosing(Noting):
     def choose(self, label: str, count: int) -> int:
         return count - 1
 
@@ -177,7 +162,7 @@ def test_choices_are_made_as_they_were_and_refusals_happen_again() -> None:
         with pytest.raises(refusal):
             told.speaker.broadcast(payload, 2, Choosing())
     assert len(records) == 2
-    again: Any = restored(begun, records, Effects(), records.append)
+    again: Any = restored(begun, records, Noting(), records.append)
     assert again.machine.told == told.machine.told == 8
     assert again.now == 2
 
@@ -187,11 +172,11 @@ def test_a_timer_that_has_expired_is_not_armed() -> None:
     told: Any = ToldMachine(Asking(8), records.append)
     begun = told.snapshot()
     told.speaker.broadcast("wait", 1, Choosing())
-    assert told.timers == restored(begun, records, Effects(), records.append).timers == {"once": 11}
+    assert told.timers == restored(begun, records, Noting(), records.append).timers == {"once": 11}
     armed = told.snapshot()
     told.speaker.expire("once", 11, Choosing())
-    assert told.timers == restored(begun, records, Effects(), records.append).timers == {}
-    assert restored(armed, [], Effects(), records.append).timers == {"once": 11}
+    assert told.timers == restored(begun, records, Noting(), records.append).timers == {}
+    assert restored(armed, [], Noting(), records.append).timers == {"once": 11}
 
 
 def test_another_machine_than_the_journals_is_refused() -> None:
@@ -200,7 +185,7 @@ def test_another_machine_than_the_journals_is_refused() -> None:
     told.speaker.broadcast("", 1, Choosing())
     other = ToldMachine(Asking(9), records.append).snapshot()
     with pytest.raises(Diverged, match="a choice of which among 9"):
-        restored(other, records, Effects(), records.append)
+        restored(other, records, Noting(), records.append)
     quiet: Any = CATALOG["reliable"].build(Setup("p0", ("p0", "p1")))
     with pytest.raises(Diverged, match="fewer choices"):
-        restored(ToldMachine(quiet, records.append).snapshot(), records, Effects(), records.append)
+        restored(ToldMachine(quiet, records.append).snapshot(), records, Noting(), records.append)
