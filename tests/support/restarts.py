@@ -1,4 +1,4 @@
-"""A simulation whose processes are killed at any effect on their disks, lose power, and come back.
+"""A simulation whose processes are killed between any two effects, lose power, and come back.
 
 Everything that a process is, is a `Durable` on a disk of a world. What is sent to it while it is down is
 lost, and so is what it had not let go. The application of a process is its log in the trace: it keeps the
@@ -21,7 +21,7 @@ from aforesaid.world.disk import WorldDisk
 from aforesaid.world.machine import Killed
 from support.journals import PLACE, mounted
 
-FUSE_MAX = 40
+FUSE_MAX = 60
 DOWN_MS_MAX = 60
 
 
@@ -44,25 +44,27 @@ class Life:
         self.saying: tuple[int, MessageId, tuple[Process, ...]] | None = None
         """What is being said, and the number of its input."""
         self.planned: Nanoseconds | None = None
+        self.durable: Durable | None = None
+        """Of the present start; None: it was killed before it had one."""
 
     def start(self) -> None:
         """Raises Killed as anything may that writes."""
         disk, self.machine = mounted(self.disk)
         self.machine.fuse = None if self.simulation.healed else self.chance.randint(1, FUSE_MAX)
         journal = Journal(disk, PLACE, self.name, self.epoch, segment_bytes_max=3000, snapshot_bytes=6000)
-        self.epoch, self.planned = journal.epoch, None
+        self.epoch, self.planned, self.durable = journal.epoch, None, None
         window = WINDOWS[self.simulation.setting]
-        self.durable = Durable(journal, window, self.build, self, self.hand, self.simulation.now)
-        self.handed = self.cursor
-        self.seat.take(self.durable.speaker)
+        durable = Durable(journal, window, self.build, self, self.hand, self.simulation.now)
+        self.durable, self.handed = durable, self.cursor
+        self.seat.take(durable.speaker)
         say = self.seat.say
 
         def durably(targets: Any, payload: Any, now: Nanoseconds, out: Any) -> MessageId:
             expected = MessageId(self.name, 0, self.sent + 1)
-            self.saying = self.durable.journal.last + 1, expected, tuple(targets)
+            self.saying = durable.journal.last + 1, expected, tuple(targets)
             try:
                 message_id = say(targets, payload, now, out)
-                self.durable.commit()
+                durable.commit()
             except Busy:
                 self.saying = None
                 raise
@@ -72,19 +74,27 @@ class Life:
             return message_id
 
         self.seat.say = durably
-        if self.saying is not None:
-            number, message_id, targets = self.saying
+        self.was_said(journal.last)
+        self.saying = None
+
+    def was_said(self, durable: int) -> None:
+        """Whoever was killed while saying something has said it if its input is on the disk."""
+        if self.saying is not None and self.saying[0] <= durable:
+            _, message_id, targets = self.saying
             self.saying = None
-            if journal.recovered.last >= number:
-                self.sent += 1
-                self.simulation.said(self.seat, message_id, targets)
+            self.sent += 1
+            self.simulation.said(self.seat, message_id, targets)
 
     def go_on(self, seat: Seat) -> None:
-        self.durable.resume(self.cursor)
+        if self.durable is not None:
+            self.durable.resume(self.cursor)
 
     def die(self) -> None:
         self.machine.kill()
         self.simulation.happened["killed"] += 1
+        if self.durable is not None:
+            # Some of what it said may have left.
+            self.was_said(self.durable.journal.durable)
         if self.chance.random() < 0.5 and self.disk.lose_power(self.chance):
             self.simulation.happened["bytes lost"] += 1
         self.seat.up = False
@@ -95,16 +105,19 @@ class Life:
     # ----------------------------------------------------------------------------------- its machine's sink
 
     def hand(self, offset: int, message_id: MessageId, payload: Any) -> None:
+        self.machine.effect()
         assert offset == self.handed + 1, f"{self.name}: delivery {offset} after {self.handed}"
         self.handed = offset
         self.seat.deliver(message_id, payload)
 
     def stable(self, message_id: MessageId) -> None:
+        self.machine.effect()
         if message_id not in self.calls:
             self.calls.add(message_id)
             self.seat.stable(message_id)
 
     def send(self, targets: Sequence[Process], message: Any) -> None:
+        self.machine.effect()
         self.seat.send(targets, message)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
@@ -135,7 +148,7 @@ class Logged(Tracer):
         super().delivered(process, message_id, now)
         life = self.lives[process]
         life.cursor += 1
-        if not life.cursor % 16:
+        if life.durable is not None and not life.cursor % 16:
             life.durable.acknowledge(life.cursor)
 
 
@@ -179,10 +192,10 @@ class Restarting(Simulation):
         except Killed:
             self._fell(life)
             return
-        due, durable = life.durable.due_ns, life.durable
-        if seat.up and due is not None and due != life.planned:
-            life.planned = due
-            self.at(due, lambda: self._commit(life, durable))
+        durable = life.durable
+        if durable is not None and durable.due_ns not in (None, life.planned):
+            life.planned = durable.due_ns
+            self.at(durable.due_ns or 0, lambda: self._commit(life, durable))
 
     def _commit(self, life: Life, durable: Durable) -> None:
         if life.durable is durable and durable.due_ns is not None:

@@ -115,6 +115,12 @@ class Durable:
         if self.journal.snapshot_due:
             self._snapshot()
 
+    def close(self) -> None:
+        """End in order: the next start has nothing to be told again."""
+        self.commit()
+        self._snapshot()
+        self.journal.close()
+
     # ----------------------------------------------------------------------------- for the machine
 
     def send(self, targets: Sequence[Process], message: Message) -> None:

@@ -133,10 +133,10 @@ class Journal:
 
     def _sweep(self) -> None:
         """Remove what the snapshot covers; what cannot be removed costs room and nothing else."""
-        names = self._disk.names(self._directory)
-        for number, name in numbered(names, SEGMENT) + numbered(names, SNAPSHOT):
-            if number < self.last or (number == self.last and name.endswith(SEGMENT)):
-                with suppress(OSError):
+        with suppress(OSError):
+            names = self._disk.names(self._directory)
+            for number, name in numbered(names, SEGMENT) + numbered(names, SNAPSHOT):
+                if number < self.last or (number == self.last and name.endswith(SEGMENT)):
                     self._disk.remove(self._directory / name)
 
     def _write(self, data: bytes) -> None:

@@ -53,7 +53,10 @@ def numbered(names: list[str], suffix: str) -> list[tuple[int, str]]:
 
 def recover(disk: Disk, directory: Path, owner: str, epoch_known: int = 0) -> Recovered:
     """Read a journal. `epoch_known` is the highest epoch of this owner that anyone has heard of."""
-    names = disk.names(directory)
+    try:
+        names = disk.names(directory)
+    except OSError as error:
+        raise Damaged(f"cannot read {directory}: {error.strerror}") from error
     snapshots, segments = numbered(names, SNAPSHOT), numbered(names, SEGMENT)
     read_file = _Reader(disk, directory, owner).read
     found = Recovered()

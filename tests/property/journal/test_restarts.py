@@ -1,5 +1,5 @@
-"""Processes that are killed between any two effects on their disks, and come back: nothing is lost, doubled
-or misordered.
+"""Processes that are killed between any two effects, on their disks or outside, and come back: nothing is
+lost, doubled or misordered.
 
 Every algorithm that bears the loss of frames, by itself or over perfect links, with either setting of
 durability. Half of the kills are losses of power, which take what was not forced.

@@ -126,6 +126,18 @@ def test_snapshots_are_taken_when_they_are_due_and_hold_what_is_not_acknowledged
     assert len(back.speaker.said) == 100
 
 
+def test_who_closes_in_order_has_nothing_to_be_told_again() -> None:
+    disk = WorldDisk()
+    host = Host(disk, setting="batch")
+    host.speaker.broadcast(b"a", 1, host)
+    host.durable.close()
+    assert host.handed == [(1, b"a")]
+    back = Host(disk)
+    assert back.durable.journal.recovered.records == []
+    back.durable.resume()
+    assert (back.handed, back.speaker.said) == ([(1, b"a")], [b"a"])
+
+
 def test_a_full_disk_lets_nothing_go_and_what_was_durable_comes_back() -> None:
     disk = WorldDisk()
     host = Host(disk)

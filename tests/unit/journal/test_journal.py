@@ -166,6 +166,12 @@ def test_another_nodes_directory_is_refused() -> None:
         recover(mounted(disk)[0], PLACE, "orders/bob")
 
 
+def test_a_directory_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_text("a file")
+    with pytest.raises(Damaged, match=r"cannot read .*journal: Not a directory"):
+        recover(REAL.disk, tmp_path / "journal", OWNER)
+
+
 def test_what_is_no_journal_is_refused() -> None:
     with pytest.raises(Damaged, match="does not begin as a journal"):
         found(disk_of({f"{1:020d}.journal": b"dear diary"}))
