@@ -189,10 +189,14 @@ class Restarting(Simulation):
         life = self.lives[seat.name]
         try:
             act()
+            durable = life.durable
+            if durable is not None and seat.up:
+                durable.end_turn(self.now)
+                if seat.handed and not seat.handing_over:
+                    self._hand_over(seat)
         except Killed:
             self._fell(life)
             return
-        durable = life.durable
         if durable is not None and durable.due_ns not in (None, life.planned):
             life.planned = durable.due_ns
             self.at(durable.due_ns or 0, lambda: self._commit(life, durable))

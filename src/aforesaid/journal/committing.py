@@ -23,7 +23,7 @@ class Window:
 
 
 WINDOWS = {"always": Window(1, 0), "batch": Window(256, 5 * MILLISECOND)}
-"""By the setting `durability`. `always` commits at the end of every turn."""
+"""By the setting `durability`. With `always` a commit is due at the end of every turn."""
 
 
 class GroupCommit(Generic[Effect]):

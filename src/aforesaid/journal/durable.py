@@ -89,13 +89,9 @@ class Durable:
             self._hand(number, *delivery)
 
     def tell(self, name: str, *arguments: Any) -> Any:
-        """Call the machine; what comes of it waits for a commit, which is this call's if it is due."""
-        *told, now, _ = arguments
-        self._now = now
-        result = self._told.tell(name, *told, now + self.ahead_ns, self)
-        if self._commits.due(now):
-            self.commit()
-        return result
+        """Call the machine; what comes of it waits for a commit."""
+        *told, self._now, _ = arguments
+        return self._told.tell(name, *told, self._now + self.ahead_ns, self)
 
     def take(self, message_id: MessageId, after: Any) -> None:
         self._told.take(message_id, after)
@@ -107,6 +103,11 @@ class Durable:
             self._forget(offset)
             # Nothing rests on it: if it is lost, some deliveries come again.
             self.journal.append(_ACK + b"%d" % offset)
+
+    def end_turn(self, now: Nanoseconds) -> None:
+        """The host has made some calls, and makes the next ones later: commit if that is due."""
+        if self._commits.due(now):
+            self.commit()
 
     def commit(self) -> None:
         """Force what the machine was told, and let go what came of it."""

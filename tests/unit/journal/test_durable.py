@@ -6,7 +6,7 @@ import pytest
 
 from aforesaid.core import MILLISECOND, MessageId, Misuse
 from aforesaid.journal import WINDOWS, Durable
-from aforesaid.world.disk import WorldDisk
+from aforesaid.world.disk import OpenDisk, WorldDisk
 from support.journals import opened
 
 
@@ -46,6 +46,12 @@ class Host:
         self.durable = Durable(opened(disk, **bounds), WINDOWS[setting], _build, host, self.hand, now)
         self.speaker: Any = self.durable.speaker
 
+    def say(self, payload: bytes, now: int = 1) -> MessageId:
+        """In a turn of its own."""
+        message_id: MessageId = self.speaker.broadcast(payload, now, self)
+        self.durable.end_turn(now)
+        return message_id
+
     def hand(self, offset: int, message_id: MessageId, payload: bytes) -> None:
         self.handed.append((offset, payload))
 
@@ -62,19 +68,35 @@ def test_nothing_is_seen_before_the_commit_and_timers_at_once() -> None:
     host.speaker.broadcast(b"a", 1, host)
     assert (host.handed, host.effects) == ([], [("arm", 1, 1 + 10 * MILLISECOND)])
     assert host.durable.due_ns == 1 + 5 * MILLISECOND
-    host.durable.commit()
+    host.durable.end_turn(5 * MILLISECOND)
+    assert host.handed == []
+    host.durable.end_turn(1 + 5 * MILLISECOND)
     assert host.handed == [(1, b"a")]
+
+
+def test_one_commit_serves_all_calls_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    forces: list[int] = []
+    host = Host(WorldDisk())
+    for letter in (b"a", b"b", b"c"):
+        host.speaker.broadcast(letter, 1, host)
+    assert host.handed == []
+    monkeypatch.setattr(OpenDisk, "force", lambda opened, file: forces.append(file))
+    host.durable.end_turn(1)
+    assert host.handed == [(1, b"a"), (2, b"b"), (3, b"c")]
+    assert len(forces) == 1
 
 
 def test_the_machines_clock_goes_on_where_it_was() -> None:
     disk = WorldDisk()
     host = Host(disk, now=10**15)
-    host.speaker.broadcast(b"a", 10**15, host)
+    host.say(b"a", 10**15)
     # The system was started again, and its clock begins at nothing.
     host = Host(disk, now=7)
     host.durable.resume()
     assert host.effects == [("arm", 1, 7 + 10 * MILLISECOND)]
     host.speaker.expire(1, 7 + 10 * MILLISECOND, host)
+    assert host.effects[1:] == []
+    host.durable.end_turn(7 + 10 * MILLISECOND)
     assert host.effects[1:] == [("send", ("bob",), (1, 10**15 + 10 * MILLISECOND))]
     again = Host(disk, now=10**18)
     assert again.durable.ahead_ns == 0
@@ -84,7 +106,7 @@ def test_what_was_not_acknowledged_comes_again_and_nothing_else() -> None:
     disk = WorldDisk()
     host = Host(disk)
     for letter in (b"a", b"b", b"c", b"d"):
-        host.speaker.broadcast(letter, 1, host)
+        host.say(letter)
     host.durable.acknowledge(1)
     host.durable.acknowledge(2)
     host.durable.commit()
@@ -94,15 +116,15 @@ def test_what_was_not_acknowledged_comes_again_and_nothing_else() -> None:
     back = Host(disk)
     back.durable.resume(3)
     assert back.handed == [(4, b"d")]
-    back.speaker.broadcast(b"e", 2, back)
+    back.say(b"e")
     assert back.handed == [(4, b"d"), (5, b"e")]
 
 
 def test_an_offset_that_the_journal_cannot_serve_is_refused() -> None:
     disk = WorldDisk()
     host = Host(disk)
-    host.speaker.broadcast(b"a", 1, host)
-    host.speaker.broadcast(b"b", 1, host)
+    host.say(b"a")
+    host.say(b"b")
     back = Host(disk)
     with pytest.raises(Misuse, match=r"after delivery 3: the journal has 1 to 2"):
         back.durable.resume(3)
@@ -116,7 +138,7 @@ def test_snapshots_are_taken_when_they_are_due_and_hold_what_is_not_acknowledged
     disk = WorldDisk()
     host = Host(disk, snapshot_bytes=2000)
     for number in range(100):
-        host.speaker.broadcast(b"%d" % number, number, host)
+        host.say(b"%d" % number, number)
         host.durable.acknowledge(number - 3)
     covers = Host(disk).durable.journal.recovered.covers
     assert covers > 50
@@ -141,14 +163,14 @@ def test_who_closes_in_order_has_nothing_to_be_told_again() -> None:
 def test_a_full_disk_lets_nothing_go_and_what_was_durable_comes_back() -> None:
     disk = WorldDisk()
     host = Host(disk)
-    host.speaker.broadcast(b"a", 1, host)
+    host.say(b"a")
     disk.room = 10
     for letter in (b"b", b"c"):
         with pytest.raises(Misuse, match="cannot write the journal"):
-            host.speaker.broadcast(letter, 2, host)
+            host.say(letter)
         disk.room = None
     assert host.handed == [(1, b"a")]
     back = Host(disk)
     back.durable.resume()
     assert back.handed == [(1, b"a")]
-    assert back.speaker.broadcast(b"d", 3, back).number == 2
+    assert back.say(b"d").number == 2
