@@ -5,6 +5,7 @@ it durable and lets all of them go, in order. What a machine asks for and nobody
 choice, is not held. The window says how long the first may wait, and how many inputs one commit takes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,6 +34,8 @@ class GroupCommit(Generic[Effect]):
         self.journal = journal
         self._window = window
         self._held: list[Effect] = []
+        self.hold: Callable[[Effect], None] = self._held.append
+        """Keep an effect until the next commit."""
         self.due_ns: Nanoseconds | None = None
         """When the next commit is due, by the clock of who calls; None: nothing waits."""
 
@@ -44,9 +47,6 @@ class GroupCommit(Generic[Effect]):
         if self.journal.pending >= self._window.records_max:
             self.due_ns = now
 
-    def hold(self, effect: Effect) -> None:
-        self._held.append(effect)
-
     def due(self, now: Nanoseconds) -> bool:
         return self.due_ns is not None and self.due_ns <= now
 
@@ -54,5 +54,6 @@ class GroupCommit(Generic[Effect]):
         """What may leave now. If the disk takes nothing more, nothing ever leaves again."""
         self.journal.commit()
         self.due_ns = None
-        free, self._held = self._held, []
+        free = self._held.copy()
+        self._held.clear()
         return free

@@ -42,6 +42,7 @@ class Durable:
         self._commits: GroupCommit[tuple[Callable[..., object], tuple[Any, ...]]] = GroupCommit(
             journal, window
         )
+        self._hold = self._commits.hold
         self._host, self._hand = host, hand
         self.offset = 0
         """Of the last delivery that the machine made."""
@@ -125,20 +126,20 @@ class Durable:
     # ----------------------------------------------------------------------------- for the machine
 
     def send(self, targets: Sequence[Process], message: Message) -> None:
-        self._commits.hold((self._host.send, (targets, message)))
+        self._hold((self._host.send, (targets, message)))
 
     def deliver(self, message_id: MessageId, payload: Payload) -> None:
         self._number(message_id, payload)
-        self._commits.hold((self._hand, (self.offset, message_id, payload)))
+        self._hold((self._hand, (self.offset, message_id, payload)))
 
     def stable(self, message_id: MessageId) -> None:
-        self._commits.hold((self._host.stable, (message_id,)))
+        self._hold((self._host.stable, (message_id,)))
 
     def admit(self, peer: Process, incarnation: int | None = None) -> None:
-        self._commits.hold((self._host.admit, (peer, incarnation)))
+        self._hold((self._host.admit, (peer, incarnation)))
 
     def isolated(self) -> None:
-        self._commits.hold((self._host.isolated, ()))
+        self._hold((self._host.isolated, ()))
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         self._host.arm(timer, deadline - self.ahead_ns)

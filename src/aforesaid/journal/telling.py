@@ -14,7 +14,7 @@ Snapshots and inputs are pickles: who can write a journal can run code as its ow
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from aforesaid.core import (
@@ -75,21 +75,21 @@ class ToldMachine:
         except Busy:
             raise
         except AforesaidError:
-            self._note(name, told, sink.choices)
+            self._write(name, told, sink.choices)
             raise
-        self._note(name, told, sink.choices)
+        self._write(name, told, sink.choices)
         return result
 
     def take(self, message_id: MessageId, after: Any) -> None:
         """Tell the machine's partial order."""
         _take(self.machine, message_id, after)
-        self._write(TAKE, (message_id, after), [])
+        self._write(TAKE, [message_id, after, self.now], [])
 
     def tell_again(self, record: bytes, out: Effects) -> None:
         """Tell it what a journal holds. Its effects go to the sink, save choices, which were made then."""
         name, told, choices = pickle.loads(record)
         if name == TAKE:
-            _take(self.machine, *told)
+            _take(self.machine, *told[:-1])
             return
         if name == EXPIRE:
             self.timers.pop(told[0], None)
@@ -106,12 +106,9 @@ class ToldMachine:
         if sink.left:
             raise Diverged(f"{name}: fewer choices are asked for than in the journal")
 
-    def _note(self, name: str, told: Sequence[Any], choices: list[Any]) -> None:
+    def _write(self, name: str, told: list[Any], choices: list[Any]) -> None:
         self.now = told[-1]
-        self._write(name, told, choices)
-
-    def _write(self, name: str, told: Sequence[Any], choices: list[Any]) -> None:
-        self._record(pickle.dumps((name, tuple(told), tuple(choices)), pickle.HIGHEST_PROTOCOL))
+        self._record(pickle.dumps((name, told, choices), pickle.HIGHEST_PROTOCOL))
 
 
 def restored(snapshot: bytes, records: Iterable[bytes], out: Effects, record: Record) -> ToldMachine:
@@ -140,10 +137,12 @@ class _Noting:
     def __init__(self, timers: dict[Timer, Nanoseconds]) -> None:
         self._timers = timers
         self._out: Any = None
+        self.choices: list[tuple[str, int, int]] = []
 
     def turn_to(self, out: Effects) -> None:
         """A call begins."""
-        self.choices: list[tuple[str, int, int]] = []
+        if self.choices:
+            self.choices = []
         if out is not self._out:
             self._out = out
             # Most of what a machine asks for is none of ours: it goes there directly.
