@@ -18,7 +18,7 @@ from aforesaid.trace import MemorySink
 from support.restarts import Logged, Restarting
 from support.scale import scaled
 
-SEEDS = scaled(2, 200)
+SEEDS = scaled(2, 100)
 KEPT = {"past", "log_entries", "log_destinations"}
 """What some algorithms keep at rest, killed or not."""
 NAMES = [name for name, entry in CATALOG.items() if Need.FIFO_LINKS not in entry.needs]
