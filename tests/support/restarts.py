@@ -39,7 +39,7 @@ class Life:
         self.handed = 0
         """The offset of the last one that was handed over since the start."""
         self.calls: set[MessageId] = set()
-        """What was called stable: after a start such calls may come again."""
+        """What the log calls stable: after a start such calls may come again."""
         self.sent = 0
         self.saying: tuple[int, MessageId, tuple[Process, ...]] | None = None
         """What is being said, and the number of its input."""
@@ -112,9 +112,7 @@ class Life:
 
     def stable(self, message_id: MessageId) -> None:
         self.machine.effect()
-        if message_id not in self.calls:
-            self.calls.add(message_id)
-            self.seat.stable(message_id)
+        self.seat.stable(message_id)
 
     def send(self, targets: Sequence[Process], message: Any) -> None:
         self.machine.effect()
@@ -150,6 +148,11 @@ class Logged(Tracer):
         life.cursor += 1
         if life.durable is not None and not life.cursor % 16:
             life.durable.acknowledge(life.cursor)
+
+    def stable(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
+        if message_id not in self.lives[process].calls:
+            self.lives[process].calls.add(message_id)
+            super().stable(process, message_id, now)
 
 
 class Restarting(Simulation):
