@@ -43,6 +43,7 @@ class Life:
         self.sent = 0
         self.saying: tuple[int, MessageId, tuple[Process, ...]] | None = None
         """What is being said, and the number of its input."""
+        self.leaving: list[tuple[Sequence[Process], Any]] = []
         self.planned: Nanoseconds | None = None
         self.durable: Durable | None = None
         """Of the present start; None: it was killed before it had one."""
@@ -101,6 +102,7 @@ class Life:
         self.seat.timers.clear()
         self.seat.inbox.clear()
         self.seat.handed.clear()
+        self.leaving.clear()
 
     # ----------------------------------------------------------------------------------- its machine's sink
 
@@ -115,8 +117,14 @@ class Life:
         self.seat.stable(message_id)
 
     def send(self, targets: Sequence[Process], message: Any) -> None:
-        self.machine.effect()
-        self.seat.send(targets, message)
+        self.leaving.append((targets, message))
+
+    def flush(self) -> None:
+        """The end of a turn: as a node's frames, they leave after what was delivered is in the log."""
+        leaving, self.leaving = self.leaving, []
+        for targets, message in leaving:
+            self.machine.effect()
+            self.seat.send(targets, message)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         raise AssertionError("deliveries have offsets")
@@ -197,6 +205,8 @@ class Restarting(Simulation):
                 durable.end_turn(self.now)
                 if seat.handed and not seat.handing_over:
                     self._hand_over(seat)
+                if not seat.handing_over:
+                    life.flush()
         except Killed:
             self._fell(life)
             return

@@ -48,6 +48,8 @@ class Durable:
         """Of the last delivery that the machine made."""
         self.unacknowledged: dict[int, tuple[MessageId, Payload]] = {}
         """By offset, what may have to be handed to the application again."""
+        self._repeated: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        """What the journal says was let go, or would have been: in its order, until `resume`."""
         self._now = now
         if journal.recovered.snapshot is None:
             self._told = ToldMachine(build(), self._input)
@@ -73,7 +75,8 @@ class Durable:
         """The first call after a start: the application has all deliveries up to this offset; None: up to
         where it acknowledged them.
 
-        Arms the timers, and hands on what the application lacks.
+        Arms the timers, and hands on what the application lacks; calls of stable messages and of members come
+        again where they stood.
         """
         first = next(iter(self.unacknowledged), self.offset + 1)
         if offset is None:
@@ -86,8 +89,9 @@ class Durable:
         self.acknowledge(offset)
         for timer, deadline in self._told.timers.items():
             self._host.arm(timer, deadline - self.ahead_ns)
-        for number, delivery in self.unacknowledged.items():
-            self._hand(number, *delivery)
+        repeated, self._repeated = self._repeated, []
+        for effect, arguments in repeated:
+            effect(*arguments)
 
     def tell(self, name: str, *arguments: Any) -> Any:
         """Call the machine; what comes of it waits for a commit."""
@@ -158,6 +162,7 @@ class Durable:
     def _come_back(self, snapshot: bytes, records: Sequence[bytes]) -> None:
         machine, self.offset, self.unacknowledged = pickle.loads(snapshot)
         self._told = unpacked(machine, self._input)
+        self._repeated += [(self._hand_again, (number,)) for number in self.unacknowledged]
         again = _Again(self)
         for record in records:
             if record[:1] == _ACK:
@@ -174,19 +179,33 @@ class Durable:
         self.offset += 1
         self.unacknowledged[self.offset] = message_id, payload
 
+    def _hand_again(self, number: int) -> None:
+        if number in self.unacknowledged:
+            self._hand(number, *self.unacknowledged[number])
+
     def _forget(self, offset: int) -> None:
         for number in [number for number in self.unacknowledged if number <= offset]:
             del self.unacknowledged[number]
 
 
 class _Again:
-    """The sink while a machine is told again: deliveries get their numbers, calls of stable messages and of
-    members are repeated, and frames have left or are lost."""
+    """The sink while a machine is told again. Frames have left or are lost, and all else is repeated."""
 
     def __init__(self, durable: Durable) -> None:
-        self.deliver = durable._number
-        host = durable._host
-        self.stable, self.admit, self.isolated = host.stable, host.admit, host.isolated
+        self._durable = durable
+
+    def deliver(self, message_id: MessageId, payload: Payload) -> None:
+        self._durable._number(message_id, payload)
+        self._repeat(self._durable._hand_again, self._durable.offset)
+
+    def stable(self, message_id: MessageId) -> None:
+        self._repeat(self._durable._host.stable, message_id)
+
+    def admit(self, peer: Process, incarnation: int | None = None) -> None:
+        self._repeat(self._durable._host.admit, peer, incarnation)
+
+    def isolated(self) -> None:
+        self._repeat(self._durable._host.isolated)
 
     def send(self, targets: Sequence[Process], message: Message) -> None: ...
 
@@ -196,3 +215,6 @@ class _Again:
 
     def choose(self, label: str, count: int) -> int:
         raise NotImplementedError("choices come out of the journal")
+
+    def _repeat(self, effect: Callable[..., object], *arguments: Any) -> None:
+        self._durable._repeated.append((effect, arguments))

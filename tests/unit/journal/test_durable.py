@@ -26,7 +26,8 @@ class Echo:
     def expire(self, timer: int, now: int, out: Any) -> None:
         out.send(("bob",), (timer, now))
 
-    def receive(self, source: str, message: Any, now: int, out: Any) -> None: ...
+    def receive(self, source: str, message: Any, now: int, out: Any) -> None:
+        out.stable(message)
 
     def peer_up(self, peer: str, now: int, out: Any) -> None: ...
 
@@ -54,6 +55,7 @@ class Host:
 
     def hand(self, offset: int, message_id: MessageId, payload: bytes) -> None:
         self.handed.append((offset, payload))
+        self.effects.append(("hand", offset))
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self.effects.append((name, *arguments))
@@ -66,7 +68,7 @@ def _build() -> Any:
 def test_nothing_is_seen_before_the_commit_and_timers_at_once() -> None:
     host = Host(WorldDisk(), setting="batch")
     host.speaker.broadcast(b"a", 1, host)
-    assert (host.handed, host.effects) == ([], [("arm", 1, 1 + 10 * MILLISECOND)])
+    assert host.effects == [("arm", 1, 1 + 10 * MILLISECOND)]
     assert host.durable.due_ns == 1 + 5 * MILLISECOND
     host.durable.end_turn(5 * MILLISECOND)
     assert host.handed == []
@@ -93,11 +95,11 @@ def test_the_machines_clock_goes_on_where_it_was() -> None:
     # The system was started again, and its clock begins at nothing.
     host = Host(disk, now=7)
     host.durable.resume()
-    assert host.effects == [("arm", 1, 7 + 10 * MILLISECOND)]
+    assert host.effects == [("arm", 1, 7 + 10 * MILLISECOND), ("hand", 1)]
     host.speaker.expire(1, 7 + 10 * MILLISECOND, host)
-    assert host.effects[1:] == []
+    assert host.effects[2:] == []
     host.durable.end_turn(7 + 10 * MILLISECOND)
-    assert host.effects[1:] == [("send", ("bob",), (1, 10**15 + 10 * MILLISECOND))]
+    assert host.effects[2:] == [("send", ("bob",), (1, 10**15 + 10 * MILLISECOND))]
     again = Host(disk, now=10**18)
     assert again.durable.ahead_ns == 0
 
@@ -118,6 +120,19 @@ def test_what_was_not_acknowledged_comes_again_and_nothing_else() -> None:
     assert back.handed == [(4, b"d")]
     back.say(b"e")
     assert back.handed == [(4, b"d"), (5, b"e")]
+
+
+def test_calls_of_stable_messages_come_again_where_they_stood() -> None:
+    disk = WorldDisk()
+    host = Host(disk)
+    host.say(b"a")
+    host.speaker.receive("bob", MessageId("alice", 0, 1), 2, host)
+    host.say(b"b", 2)
+    back = Host(disk)
+    assert (back.handed, back.effects) == ([], [])
+    back.durable.resume()
+    seen = [effect for effect in back.effects if effect[0] != "arm"]
+    assert seen == [("hand", 1), ("stable", MessageId("alice", 0, 1)), ("hand", 2)]
 
 
 def test_an_offset_that_the_journal_cannot_serve_is_refused() -> None:
