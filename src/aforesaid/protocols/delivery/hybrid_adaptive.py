@@ -51,7 +51,7 @@ from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.repair import NONE, appended
 
 
-class Entry(Struct, eq=False):
+class Entry(Struct, eq=False, gc=False):
     """What a process keeps of a message it said."""
 
     previous: dict[Process, int]
@@ -109,19 +109,23 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     # ----------------------------------------------------------------------------------------------- to leave
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, k = self.u, self.u.next
+        u, p, k = self.u, self.p, self.u.next
         previous: dict[Process, int] = {}
         for peer in others:
             channel = self.channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
             channel.last = k
-        view = self.told + len(self.tellings)
-        u.add(Entry(previous, previous.copy(), self.p.next, view, payload))
+        entry = Entry(previous, previous.copy(), p.next, self.told + len(self.tellings), payload)
+        u.add(entry)
         if not previous and u.first == k:
             u.remove()
             self.m1 = u.first
-        else:
+        elif self.m1 < k or p.first < p.next or self.tellings or self.constraints.on:
             self._try_send(now, out)
+        else:
+            # Nothing is unsent before it, and nothing can hold it back.
+            self._leave(k, entry, now, out)
+            self.m1 = k + 1
 
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.m1
@@ -218,12 +222,12 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self._answered(source, message.round, now, out)
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
-        _, _, number, previous, _, names, opaque, _ = message
+        _, _, number, previous, waits, names, opaque, _ = message
         delivered, constraints = channel.delivered, self.constraints
         news = not opaque and source in constraints.learnt and constraints.unnamed(source, number, names)
         if number <= delivered:
             out.send((source,), new(Ack, (delivered, 0)))
-        elif previous == delivered and self._ready(source, channel, message):
+        elif previous == delivered and (not (waits or channel.cons) or self._ready(source, channel, message)):
             if channel.early is None and source not in self.watch:
                 waited = bool(channel.missing or channel.cons)
                 self._deliver(source, channel, message, now, out)
@@ -303,7 +307,7 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self.told += 1
 
     def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
-        if channel.unacked or channel.polls:
+        if channel.polls != self._owes_acks(channel):
             self._poll(source, channel, now, out)
         if self.asking:
             self._answer(out)

@@ -40,7 +40,7 @@ FACTS_MAX = 1024
 Pair = tuple[Process, Process]
 
 
-class Constraint(Struct, eq=False):
+class Constraint(Struct, eq=False, gc=False):
     """One constraint, known here."""
 
     at: Process
@@ -103,11 +103,12 @@ class Constraints:
 
     def acknowledged(self, constraint: Constraint) -> None:
         """A message sent from here is delivered."""
-        constraint.open = False
         self.news = True
-        pair = constraint.at, self.me
-        if self.candidates.get(pair) is constraint:
-            del self.candidates[pair]
+        if constraint.open:
+            constraint.open = False
+            pair = constraint.at, self.me
+            if self.candidates.get(pair) is constraint:
+                del self.candidates[pair]
 
     def hold(self, names: Iterable[Name]) -> None:
         """These constraints hold, and so do all that they imply."""
@@ -152,10 +153,10 @@ class Constraints:
             return (), 0, 0
         if available + own == len(candidates):
             # Nothing of what was learnt concerns the peer.
-            names = [it.name for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
-            last = self._wait(peer, candidates[names[0][:2]]) if room else 0
-            unnamed = self._wait(peer, candidates[names[room][:2]]) if available > room else 0
-            return tuple(names[:room]), unnamed, last
+            youngest = [it for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
+            last = self._wait(peer, youngest[0]) if room else 0
+            unnamed = self._wait(peer, youngest[room]) if available > room else 0
+            return tuple([it.name for it in youngest[:room]]), unnamed, last
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -182,7 +183,9 @@ class Constraints:
         while order.first < end:
             head = order.peek
             if head.open:
-                dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+                # It does not count towards these: if anybody waits for more, it may be one of them.
+                if head.place <= self.awaited:
+                    dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
                 break
             order.remove()
             for peer in head.waiting:
