@@ -277,21 +277,24 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     ) -> None:
         """Of what the peer told us, more is known to hold."""
         _, permitted, held = holds
-        missing, cons = channel.missing, channel.cons
-        before = len(missing) + len(cons)
+        missing, cons, news = channel.missing, channel.cons, False
         if permitted > channel.permitted:
             channel.permitted = permitted
             while missing and missing[0] <= permitted:
                 self._release((source, missing.popleft()), now, out)
-            channel.missing = missing or NONE
+                news = True
+            if not missing:
+                channel.missing = NONE
         if held > channel.held:
             channel.held = held
             while cons and cons[0].number <= held:
                 self._fulfil(cons.popleft())
-        if len(missing) + len(cons) == before:
+                news = True
+        if not news:
             return
         channel.patience = 1
-        if channel.permits.timed and not 0 < self._wanted(channel) <= channel.permits.timed:
+        timed = channel.permits.timed
+        if timed and not 0 < self._wanted(channel) <= timed:
             channel.permits.ended(now)
         self._be_patient(source, channel, now, out)
         if channel.early:
@@ -307,7 +310,7 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self.told += 1
 
     def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
-        if channel.polls != self._owes_acks(channel):
+        if channel.polls or (channel.unacked and self._owes_acks(channel)):
             self._poll(source, channel, now, out)
         if self.asking:
             self._answer(out)
@@ -361,14 +364,15 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
 
     def _progress(self, peer: Process, channel: AdaptiveChannel) -> bool:
         """Whether more is known to hold of what messages to the peer did not name, or named."""
-        unnamed, named = channel.unnamed, channel.named
-        before = len(unnamed) + len(named)
+        unnamed, named, news = channel.unnamed, channel.named, False
         below = channel.run = self.constraints.closed_below(peer, channel.run)
         while unnamed and unnamed[0][0] < below:
-            channel.given = unnamed.popleft()[1]
+            _, channel.given = unnamed.popleft()
+            news = True
         while named and named[0][0] < below:
-            channel.holding = named.popleft()[1]
-        return len(unnamed) + len(named) < before
+            _, channel.holding = named.popleft()
+            news = True
+        return news
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer in due:
@@ -377,10 +381,10 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             out.send((peer,), new(Holds, (gone, channel.given, channel.holding)))
 
     def _wanted(self, channel: Any) -> int:
-        oldest = channel.missing[0] if channel.missing else 0
+        oldest: int = channel.missing[0] if channel.missing else 0
         if channel.cons and not 0 < oldest < channel.cons[0].number:
             oldest = channel.cons[0].number
-        return int(oldest)
+        return oldest
 
     def _impatient(self, channel: Any) -> bool:
         return bool(channel.missing or channel.cons) or self._owes_acks(channel)

@@ -146,14 +146,15 @@ class Constraints:
     def chosen(self, peer: Process, room: int) -> tuple[tuple[Name, ...], int, int]:
         """What a message to the peer names, the youngest first; and up to which places it waits, for what it
         does not name, and for that, too. 0: there is nothing."""
-        candidates = self.candidates
-        own = (peer, self.me) in candidates
-        available = len(candidates) - self.concerned.get(peer, 0) - own
+        candidates, concerned = self.candidates, self.concerned.get(peer, 0)
+        own = candidates.get((peer, self.me))
+        available = len(candidates) - concerned - (own is not None)
         if not available:
             return (), 0, 0
-        if available + own == len(candidates):
-            # Nothing of what was learnt concerns the peer.
-            youngest = [it for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
+        if not concerned:
+            youngest = list(islice(reversed(candidates.values()), room + 2))
+            if own in youngest:
+                youngest.remove(own)
             last = self._wait(peer, youngest[0]) if room else 0
             unnamed = self._wait(peer, youngest[room]) if available > room else 0
             return tuple([it.name for it in youngest[:room]]), unnamed, last
@@ -183,9 +184,11 @@ class Constraints:
         while order.first < end:
             head = order.peek
             if head.open:
-                # It does not count towards these: if anybody waits for more, it may be one of them.
+                # Towards these it does not count: if anybody waits for more, it may be one of them.
                 if head.place <= self.awaited:
-                    dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+                    dirty[head.at] = None
+                    if head.by != self.me:
+                        dirty[head.by] = dirty[head.told_by] = None
                 break
             order.remove()
             for peer in head.waiting:
@@ -196,10 +199,12 @@ class Constraints:
         """All constraints before this place are closed, or concern the peer; `run`: what was said last."""
         order = self.order
         place, end = order.first, order.next
-        if place == end or not order.peek.concerns(peer):
+        if place == end:
             return place
-        if place < run:
-            place = run
+        head = order.peek
+        if head.at != peer and head.by != peer and head.told_by != peer:
+            return place
+        place = place + 1 if place >= run else run
         while place < end:
             constraint = order[place]
             if constraint.open and not constraint.concerns(peer):
