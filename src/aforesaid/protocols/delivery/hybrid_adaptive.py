@@ -176,17 +176,17 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         leaving = []
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
-            known = on.get(peer)
-            waits = tuple([new(Wait, (by, it.number)) for by, it in known.items()]) if known else ()
+            waits: tuple[Wait, ...] = ()
+            if peer in on:
+                waits = tuple([new(Wait, (by, it.number)) for by, it in on[peer].items()])
             leaving.append((peer, waits, constraints.sent(peer, k)))
         for peer, waits, own in leaving:
-            channel = self.channels[peer]
+            channel, previous = self.channels[peer], entry.previous[peer]
             names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(waits))
             if unnamed:
                 channel.unnamed.append((unnamed, k))
             if named:
                 channel.named.append((named, k))
-            previous = entry.previous[peer]
             content = ((), self.incarnation, k, previous, waits, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
             entry.copies[peer] = frame, own
@@ -203,7 +203,12 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         kind = type(message)
         if kind is Ack or kind is Early:
             self._acknowledged(source, channel, message, now, out)
-            self._after_ack(source, channel, now, out)
+            if channel.polls or (channel.unacked and self._owes_acks(channel)):
+                self._poll(source, channel, now, out)
+            if self.asking:
+                self._answer(out)
+            if self.m1 < self.u.next:
+                self._try_send(now, out)
             return
         if message.gone:
             if kind is Notice:
@@ -229,9 +234,9 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             out.send((source,), new(Ack, (delivered, 0)))
         elif previous == delivered and (not (waits or channel.cons) or self._ready(source, channel, message)):
             if channel.early is None and source not in self.watch:
-                waited = bool(channel.missing or channel.cons)
+                calm = not (channel.missing or channel.cons)
                 self._deliver(source, channel, message, now, out)
-                self._delivered(source, channel, waited, now, out)
+                self._delivered(source, channel, calm, now, out)
             else:
                 if channel.early is None:
                     channel.early = {}
@@ -309,14 +314,6 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self.tellings.popleft()
             self.told += 1
 
-    def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
-        if channel.polls or (channel.unacked and self._owes_acks(channel)):
-            self._poll(source, channel, now, out)
-        if self.asking:
-            self._answer(out)
-        if self.m1 < self.u.next:
-            self._try_send(now, out)
-
     def _poll(self, peer: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
         """If acks are missing that may not come by themselves, ask now and then, until that is over."""
         polls = self._owes_acks(channel)
@@ -387,7 +384,7 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         return oldest
 
     def _impatient(self, channel: Any) -> bool:
-        return bool(channel.missing or channel.cons) or self._owes_acks(channel)
+        return True if channel.missing or channel.cons else self._owes_acks(channel)
 
     def _owes_acks(self, channel: Any) -> bool:
         """Acks may wait, too: for one who is gone, or so long that nothing flies any more."""

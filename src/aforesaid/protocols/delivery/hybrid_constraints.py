@@ -110,13 +110,14 @@ class Constraints:
             if self.candidates.get(pair) is constraint:
                 del self.candidates[pair]
 
-    def hold(self, names: Iterable[Name]) -> None:
+    def hold(self, names: Sequence[Name]) -> None:
         """These constraints hold, and so do all that they imply."""
         facts, learnt = self.facts, self.learnt
         for at, by, number in names:
             pair = at, by
             if number > facts.get(pair, 0):
                 facts[pair] = number
+        for at, by, number in names if learnt else ():
             if by in learnt and at in learnt[by]:
                 self._close(at, by, number)
         while len(facts) > FACTS_MAX:
