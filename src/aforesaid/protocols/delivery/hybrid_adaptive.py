@@ -299,12 +299,13 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             return
         channel.patience = 1
         timed = channel.permits.timed
-        if timed and not 0 < self._wanted(channel) <= timed:
+        if timed and not ((missing and missing[0] <= timed) or (cons and cons[0].number <= timed)):
             channel.permits.ended(now)
         self._be_patient(source, channel, now, out)
         if channel.early:
             self._deliver_all([source], now, out)
-        self._go_ahead(now, out)
+        if self.constraints.news or self.asking or self.m1 < self.u.next:
+            self._go_ahead(now, out)
 
     def _fulfil(self, telling: Telling) -> None:
         """All that it named holds."""
