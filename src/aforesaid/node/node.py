@@ -265,6 +265,7 @@ class Node:
     async def _say(self, audience: tuple[Process, ...], payload: bytes) -> Receipt:
         while True:
             if self._closing:
+                self._running.check()  # It may have ended for a reason.
                 raise Closed(f"{self.config.name} is closed")
             await asyncio.sleep(0)
             host = self._running
