@@ -61,7 +61,7 @@ def test_who_waits_for_room_hears_that_it_is_not_let_in(transport: str) -> None:
     play(waiting)
 
 
-@pytest.mark.parametrize("transport, told_back", [("udp", False), ("tcp", True)])
+@pytest.mark.parametrize(("transport", "told_back"), [("udp", False), ("tcp", True)])
 def test_lists_of_peers_that_differ_are_told_of(
     transport: str, told_back: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -53,9 +53,9 @@ class Talk:
         self.talking = set(names)
         self.waits: list[tuple[float, float]] = []
         """When each was said, and how long it took."""
+        self._looking = [asyncio.ensure_future(self._look(name)) for name in names]
         for name in names:
             stage.world.on(stage.machines[name], lambda name=name: self._talk(name))  # type: ignore[misc]
-            asyncio.ensure_future(self._look(name))
 
     def kill(self, name: str) -> None:
         self.stage.machines[name].kill()

@@ -22,6 +22,9 @@ FIXED = (
 )
 """The algorithms of fixed groups, the default one more often."""
 
+EVICTING = 0.4
+"""The share of worlds of these in which a time-out evicts the silent."""
+
 SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
 
 
@@ -45,6 +48,11 @@ FaultKind: TypeAlias = Literal[
 ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock")
 BEFALL = {"halt": 1, "part": 1, "cut": 2, "deaf": 1, "clock": 1, "kill": 1, "kill midway": 1, "disk full": 1}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
+
+
+SILENCING = {"halt", "part", "cut", "rough"}
+EVICTED_BEATS = 6
+"""The time-out of worlds that have one: longer than anyone's patience, and than some pauses."""
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -90,6 +98,14 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     out_messages: int = 1024
     socket_bytes: int = 4 * 2**20
     """What a socket keeps of datagrams that nobody reads."""
+    evict_after_s: float = 0.0
+    """Who is silent for so long is evicted; 0: an operator sees to the dead."""
+
+    @property
+    def gentle(self) -> bool:
+        """Whether all faults together silence nobody for half the time-out; the killed are silent anyway."""
+        silent_s = sum(fault.for_s for fault in self.faults if fault.kind in SILENCING)
+        return 2 * silent_s < self.evict_after_s
 
 
 def plan_of(seed: int, group: Kind) -> Plan:
@@ -104,7 +120,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
     faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
     if fixed:
         faults = _bearable(faults, names, algorithm)
-    return Plan(
+    plan = Plan(
         seed=seed,
         group=group,
         algorithm=algorithm,
@@ -127,6 +143,9 @@ def plan_of(seed: int, group: Kind) -> Plan:
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
     )
+    evicts = algorithm in SURVIVES_CRASHES and chance.random() < EVICTING
+    evict_after_s = round(EVICTED_BEATS * plan.heartbeat_s, 3) if evicts else 0.0
+    return msgspec.structs.replace(plan, evict_after_s=evict_after_s)
 
 
 def _fixed_fault(
