@@ -314,7 +314,7 @@ class Cast:
 
     def _may_fail(self, actor: Actor) -> bool:
         if isinstance(actor.failure, Evicted):
-            return bool(self.plan.evict_after_s) and not self.plan.gentle
+            return self.plan.may_be_evicted(actor.name)
         return any(fault.kind == "disk full" and actor.name in fault.who for fault in self.plan.faults)
 
 

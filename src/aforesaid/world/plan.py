@@ -51,8 +51,10 @@ BEFALL = {"halt": 1, "part": 1, "cut": 2, "deaf": 1, "clock": 1, "kill": 1, "kil
 
 
 SILENCING = {"halt", "part", "cut", "rough"}
-EVICTED_BEATS = 6
-"""The time-out of worlds that have one: longer than anyone's patience, and than some pauses."""
+EVICTED_BEATS = 10
+"""The time-out of worlds that have one; half of it is longer than anyone's patience."""
+PAUSES = (0.45, 1.5)
+"""For what share of it somebody pauses there."""
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,11 +103,11 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     evict_after_s: float = 0.0
     """Who is silent for so long is evicted; 0: an operator sees to the dead."""
 
-    @property
-    def gentle(self) -> bool:
-        """Whether all faults together silence nobody for half the time-out; the killed are silent anyway."""
-        silent_s = sum(fault.for_s for fault in self.faults if fault.kind in SILENCING)
-        return 2 * silent_s < self.evict_after_s
+    def may_be_evicted(self, name: Process) -> bool:
+        """Whether faults silence a living process for more than half the time-out, all together."""
+        faults = [fault for fault in self.faults if fault.kind in SILENCING]
+        faults = [fault for fault in faults if fault.kind != "halt" or name in fault.who]
+        return 0 < self.evict_after_s < 2 * sum(fault.for_s for fault in faults)
 
 
 def plan_of(seed: int, group: Kind) -> Plan:
@@ -143,9 +145,18 @@ def plan_of(seed: int, group: Kind) -> Plan:
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
     )
-    evicts = algorithm in SURVIVES_CRASHES and chance.random() < EVICTING
-    evict_after_s = round(EVICTED_BEATS * plan.heartbeat_s, 3) if evicts else 0.0
-    return msgspec.structs.replace(plan, evict_after_s=evict_after_s)
+    return (
+        _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
+    )
+
+
+def _with_time_out(plan: Plan, chance: Random) -> Plan:
+    """Somebody pauses, for less than half the time-out or for longer than it."""
+    evict_after_s = round(EVICTED_BEATS * plan.heartbeat_s, 3)
+    pause = _fault(chance, "halt", plan.names, plan.seconds)
+    pause = msgspec.structs.replace(pause, for_s=round(chance.choice(PAUSES) * evict_after_s, 3))
+    faults = tuple(sorted((*plan.faults, pause), key=lambda fault: fault.at_s))
+    return msgspec.structs.replace(plan, evict_after_s=evict_after_s, faults=faults)
 
 
 def _fixed_fault(
