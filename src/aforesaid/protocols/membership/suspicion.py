@@ -1,6 +1,6 @@
 """Who seems to be gone: an accrual failure detector for the members of a fixed group.
 
-After Hayashibara, Defago, Yared and Katayama 2004: how unlikely a silence is follows from the gaps there were
+After Hayashibara and others (2004): how unlikely a silence is follows from the gaps there were
 between signs of life. Peers are looked at once per heartbeat, and the idle ones say once per heartbeat that
 they are there. A peer is suspected when, gaps being normally distributed, its silence has a likelihood of
 1 in 10^8 (their phi is 8): 5.6 deviations above the mean.
