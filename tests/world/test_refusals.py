@@ -128,3 +128,18 @@ def test_streams_of_another_algorithm_are_told_of_too() -> None:
         assert [list(node.peers.values()) for node in stage.nodes.values()] == [[words], [words]]
 
     play(strangers)
+
+
+def test_in_a_changing_group_it_is_nothing_special_to_start_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def back(stage: Stage) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp"}
+        await stage.start("a", **facts)
+        for name in "bc":
+            await stage.start(name, contact=at(stage, "a")["a"], **facts)
+        await asyncio.sleep(5)
+        stage.nodes["a"]._running.not_let_in("b", "incarnation")
+        assert not told(caplog, "refused")
+        stage.nodes["a"]._running.not_let_in("d", "cluster")
+        assert [fields["source"] for fields in told(caplog, "refused")] == ["d"]
+
+    play(back)

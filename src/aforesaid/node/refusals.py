@@ -31,6 +31,9 @@ OURS = {
 }
 """What was not let in, by the reason that is counted."""
 
+USUAL = {"stranger", "incarnation", "claimed", "another name"}
+"""Not worth a word in a changing group, where processes come, go and start again."""
+
 THEIRS = {
     "stranger": "this node is not among its peers",
     "incarnation": "it goes by another start of this node; start the group anew",
@@ -44,6 +47,7 @@ class Refusals:
 
     def __init__(self, config: Config) -> None:
         self._peers = frozenset(config.peers)
+        self._worth_a_word = OURS.keys() - (USUAL if config.entry.linked else ())
         self._now = ground().monotonic_ns
         self._told: dict[tuple[str, str, Process], Nanoseconds] = {}
         self._ours: dict[Process, tuple[str, Nanoseconds]] = {}
@@ -59,7 +63,7 @@ class Refusals:
 
     def not_let_in(self, name: Process, reason: str) -> None:
         """Something that came under this name was refused."""
-        if reason in OURS:
+        if reason in self._worth_a_word:
             # Anyone may write any name: those of no peer share one line.
             peer = name if name in self._peers else ""
             self._tell("refused", peer, reason, OURS[reason], source=name)
