@@ -64,15 +64,19 @@ class Stage:
 
 def play(scene: Callable[[Stage], Awaitable[None]]) -> None:
     with quiet_burial():
-        world = World(scene.__name__)
+        _play(scene)  # In a frame of its own, or something of the world would outlive the burial.
 
-        async def main() -> None:
-            await scene(Stage(world))
 
-        try:
-            world.run(main())
-        finally:
-            world.bury()
+def _play(scene: Callable[[Stage], Awaitable[None]]) -> None:
+    world = World(scene.__name__)
+
+    async def main() -> None:
+        await scene(Stage(world))
+
+    try:
+        world.run(main())
+    finally:
+        world.bury()
 
 
 def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
