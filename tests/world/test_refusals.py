@@ -34,7 +34,11 @@ def test_a_node_that_was_started_again_hears_that_its_messages_go_nowhere(
         assert {"peer": "b", "reason": words} in told(caplog, "turned away")
         with pytest.raises(Unwelcome, match=f"b does not let this node in: {words}"):
             await stage.say("a", b"is anyone there?")
-        assert told(caplog, "restarted")
+        theirs = "it is another start of the peer, without what the group relies on; start the group anew"
+        assert {"peer": "a", "source": "a", "reason": theirs} in told(caplog, "refused")
+        await stage.until(
+            lambda: stage.nodes["b"].peers == {"a": f"refused: {theirs}"}, "b does not say", 5.0
+        )
 
     caplog.set_level("INFO", "aforesaid.node")
     play(restarted)

@@ -25,7 +25,7 @@ OURS = {
     "mode": "it has a cluster key and this node has none, or the other way round",
     "version": "it speaks another version of the wire format",
     "stranger": "it is not among our peers",
-    "incarnation": "it was started again and has lost what the group relies on; start the group anew",
+    "incarnation": "it is another start of the peer, without what the group relies on; start the group anew",
     "claimed": "it has the name of another node that runs",
     "another name": "another node is at its address",
 }

@@ -17,7 +17,6 @@ from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership.epochs import Restarted
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Inlet, pack
 from aforesaid.wire.packet import claimed_name
@@ -199,8 +198,6 @@ class DatagramCarrier:
                 try:
                     self._open(data, now)
                 except Misbehaviour as error:
-                    if isinstance(error, Restarted):
-                        _warn_of_restart(error.name)
                     reason = error.reason if isinstance(error, Refused) else "misbehaviour"
                     self.refused[reason] += 1
                     self._above.not_let_in(claimed_name(data), reason)
@@ -223,8 +220,6 @@ class DatagramCarrier:
             return
         if peer.incarnation != incarnation:
             if peer.incarnation is not None:
-                if incarnation > peer.incarnation:
-                    _warn_of_restart(source)
                 raise self._turn_away(peer, session, "incarnation", now)
             peer.incarnation = incarnation
             self._above.met(source, incarnation)
@@ -262,7 +257,3 @@ class DatagramCarrier:
         waiting, peer.waiting = peer.waiting, []
         if waiting:
             self.send(source, waiting)
-
-
-def _warn_of_restart(name: Process) -> None:
-    tell("restarted", level="warning", peer=name, advice="evict it; it has lost its state")

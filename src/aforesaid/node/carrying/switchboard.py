@@ -22,7 +22,6 @@ from aforesaid.protocols.membership.epochs import (
     Epochs,
     Line,
     Patience,
-    Restarted,
     TurnedAway,
 )
 from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
@@ -200,7 +199,6 @@ class Switchboard:
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
                     tell("call failed", level="debug", peer=peer.name, error=str(error))
-                    _warn_of_restart(error)
                     self._tell_refusal(peer.name, error)
                     crossed = isinstance(error, Refused) and error.reason == CROSSED
                     if patience.spent(crossed):
@@ -278,7 +276,6 @@ class Switchboard:
             peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
-            _warn_of_restart(refusal)
             self._tell_refusal(name, refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
@@ -303,11 +300,6 @@ class Switchboard:
             stream = peer.stream
             stream.abort()
             self._user.lost(peer, stream)
-
-
-def _warn_of_restart(error: Exception) -> None:
-    if isinstance(error, Restarted):
-        tell("restarted", level="warning", peer=error.name, advice="evict it; it has lost its state")
 
 
 async def _gone_through(streams: list[Stream]) -> None:
