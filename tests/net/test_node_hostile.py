@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Node
-from aforesaid.node.carrying import switchboard
 from aforesaid.security.keyfiles import write_cluster_key
+from aforesaid.transport import door
 from aforesaid.transport.address import Address
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of
 from aforesaid.wire.packet import Clear, Header
@@ -71,7 +71,7 @@ def test_the_old_incarnation_and_the_restarted_one_are_refused() -> None:
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switchboard, "HELLO_S", 0.3)
+    monkeypatch.setattr(door, "STRANGE_S", 0.3)
 
     async def main() -> None:
         facts: dict[str, Any] = {"transport": "tcp", "heartbeat_s": 0.1}

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from aforesaid.ground import ground
-from aforesaid.transport import Address, Stream, dial, listen
+from aforesaid.transport import Address, Door, Stream, dial
 from aforesaid.world.disk import WorldDisk
 from aforesaid.world.machine import Machine
 from aforesaid.world.plan import Fault, plan_of
@@ -86,8 +87,15 @@ def test_every_machine_has_its_own_clocks_and_chance(world: World) -> None:
 
 
 async def _take_calls(world: World, machine: Machine, streams: list[Stream]) -> Address:
-    _, address = await world.on(machine, lambda: listen(Address(machine.host, 7000), None, streams.append))
-    return address
+    async def take_calls() -> Address:
+        def take(stream: Stream) -> None:
+            assert door.let_in(stream)
+            streams.append(stream)
+
+        door = Door(None, take, Counter())
+        return await door.open(Address(machine.host, 7000))
+
+    return await world.on(machine, take_calls)
 
 
 def test_a_prefix_of_what_a_killed_process_wrote_arrives_and_then_its_end_is_heard(world: World) -> None:

@@ -19,6 +19,8 @@ BOOT_NS_MAX = 10**15
 """Monotonic clocks count from when their machine was switched on."""
 
 DESCRIPTORS_MAX = 1024
+RESERVED = 32
+"""The last ones, which are not for strangers."""
 
 
 class Killed(BaseException):
@@ -83,6 +85,9 @@ class Machine:
 
     def socket(self, family: socket.AddressFamily, kind: socket.SocketKind) -> Any:
         return self.network.new_socket(self, kind)
+
+    def scarce(self, descriptor: int) -> bool:
+        return len(self.open) > self.descriptors_max - RESERVED
 
     # ----------------------------------------------------------------------------- what happens to it
 

@@ -114,8 +114,6 @@ class StreamCarrier:
         # else all links of a changing group would end at once, and it would fall to pieces.
         stood_still = now - self._beaten > 3 * self._heartbeat // 2
         self._beaten = now
-        if not stood_still:
-            self._switchboard.expire(now)
         neighbours = self._above.neighbours()
         for peer in list(self.peers.values()):
             stream = peer.stream
@@ -163,7 +161,7 @@ class StreamCarrier:
                 peer.stream.resume()
 
     async def rekey(self, config: Config) -> None:
-        await self._switchboard.rekey(self.address, stream_contexts(config))
+        self._switchboard.rekey(stream_contexts(config))
 
     def bye(self) -> None:
         for peer in self.peers.values():

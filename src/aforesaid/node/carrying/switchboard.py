@@ -11,18 +11,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
-from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
+from aforesaid.core import Misuse, Nanoseconds, Process, Refused
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.epochs import CROSSED, OUTSIDE, Epochs, Line, Patience, Restarted
 from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
-from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
+from aforesaid.transport import Address, Backoff, Door, Stream, dial
 from aforesaid.wire.packet import Header
-
-STRANGERS_MAX = 128
-"""Streams that have not said yet who they are; more are not taken."""
 
 FINISH_TURNS = 200
 """How many hundredths of a second a node that closes waits for the others to read its last words."""
@@ -95,8 +92,7 @@ class Switchboard:
         self._refused = refused
         self._user = user
         self._search = Search()
-        self._strangers: set[Greeting] = set()
-        self._server: asyncio.Server | None = None
+        self._door = Door(self._contexts[0], self._opened, refused)
         self._hello = Hello()
         self._closed = False
         self._epochs = Epochs(me.source, fixed, Peer)
@@ -104,18 +100,14 @@ class Switchboard:
 
     async def open(self, address: Address, advertised: str | None) -> Address:
         """Take calls; says where."""
-        self._server, address = await listen(address, self._contexts[0], self._opened)
+        address = await self._door.open(address)
         self._hello = Hello(address=advertised or str(address))
         return address
 
-    async def rekey(self, address: Address, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None) -> None:
+    def rekey(self, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None) -> None:
         """Streams that stand go on; who calls from here on needs a key that is accepted now."""
         self._contexts = contexts or (None, None)
-        if self._server is not None:
-            await stop_listening(self._server)
-        self._server, _ = await listen(address, self._contexts[0], self._opened)
-        if self._closed:
-            await stop_listening(self._server)
+        self._door.context = self._contexts[0]
 
     @property
     def advertised(self) -> str:
@@ -141,13 +133,6 @@ class Switchboard:
         if peer.calling is None and peer.stream is None and not self._closed:
             peer.calling = asyncio.create_task(self._keep_calling(peer), name=f"calling {peer.name}")
 
-    def expire(self, now: Nanoseconds) -> None:
-        """Hang up on callers that do not say who they are."""
-        for greeting in [each for each in self._strangers if now - each.began > HELLO_S * SECOND]:
-            self._strangers.discard(greeting)
-            self._refused["hello too late"] += 1
-            greeting.stream.abort()
-
     def evict(self, name: Process) -> None:
         """Let nothing of a peer in, and say no more to it; what is written still goes."""
         peer = self._epochs.evict(name)
@@ -159,11 +144,7 @@ class Switchboard:
 
     async def close(self) -> None:
         self._closed = True
-        if self._server is not None:
-            await stop_listening(self._server)
-        for greeting in self._strangers:
-            greeting.stream.abort()
-        self._strangers.clear()
+        await self._door.close()
         calls = [peer.calling for peer in self.peers.values() if peer.calling is not None]
         streams = [peer.stream for peer in self.peers.values() if peer.stream is not None]
         for stream in streams:
@@ -238,19 +219,13 @@ class Switchboard:
 
     def _opened(self, stream: Stream) -> None:
         """Someone calls."""
-        if self._closed or len(self._strangers) >= STRANGERS_MAX:
-            self._refused["too many strangers"] += 1
-            stream.abort()
-            return
         greeting = Greeting(stream, self._me, expected=None)
-        self._strangers.add(greeting)
         greeting.answer.add_done_callback(lambda _: self._called(greeting))
 
     def _called(self, greeting: Greeting) -> None:
         """A caller has said who it is, or will not any more."""
-        if greeting not in self._strangers:
+        if not self._door.let_in(greeting.stream):
             return
-        self._strangers.discard(greeting)
         error = greeting.answer.exception()
         if error is not None:
             self._refused[error.reason if isinstance(error, Refused) else "stream"] += 1
