@@ -42,7 +42,7 @@ class Node:
         self._addressed = config.entry.addressed
         self._payload_bytes_max = config.payload_bytes_max
         queues = config.queues
-        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge)
+        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge, config.name)
         self._book = Book()
         self._host: Host | None = None
         self._tasks: list[asyncio.Task[None]] = []
