@@ -20,6 +20,8 @@ Seconds = Annotated[float, Meta(gt=0, le=1e6)]
 SecondsOrNever = Annotated[float, Meta(ge=0, le=1e6)]
 Messages = Annotated[int, Meta(ge=1, le=2**24)]
 Bytes = Annotated[int, Meta(ge=1024, le=2**40)]
+PayloadBytes = Annotated[int, Meta(ge=1024, le=64 * 2**20)]
+"""A payload is copied, hashed and sealed whole: larger ones would hold the loop for too long."""
 
 FEARSOME = "allow_plaintext_on_the_network_which_anyone_can_read_and_forge"
 
@@ -77,7 +79,7 @@ class Config(Part, frozen=True):
     """Whether events are written to trace segments; needs a directory."""
     trace_segment_bytes: Bytes = 64 * 2**20
     acks: Literal["automatic", "manual"] = "automatic"
-    payload_bytes_max: Bytes = 2**20
+    payload_bytes_max: PayloadBytes = 2**20
     datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] = 1400
     heartbeat_s: Seconds = 1.0
     """An idle node says every so often that it is there; thrice as long in silence loses a connection."""

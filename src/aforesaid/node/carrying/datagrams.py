@@ -15,6 +15,7 @@ from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
+from aforesaid.node.carrying.slices import Slices
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.epochs import Restarted
@@ -70,6 +71,7 @@ class DatagramCarrier:
         self._peers: dict[Process, Peer] = {}
         self._gone: set[Process] = set()
         self._body_max = self._size_max - seals.overhead
+        self._slices = Slices(self._body_max, self._say_to)
         self.refused = inlet.refused
         self.address = self._listen
         self._socket: Datagrams | None = None
@@ -114,7 +116,8 @@ class DatagramCarrier:
         encode_frame = self._inlet.codec.encode
         to.spoke = self._now()
         seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
-        for body in pack([encode_frame(frame) for frame in frames], self._body_max):
+        encoded = self._slices.take_large(peer, [encode_frame(frame) for frame in frames])
+        for body in pack(encoded, self._body_max) if encoded else ():
             send(seal(body, session), numeric)
 
     def beat(self, now: Nanoseconds) -> None:
@@ -146,6 +149,7 @@ class DatagramCarrier:
         if known is not None and known.session is not None:
             self._seals.forget(peer, known.session)
         self._inlet.reassembly.forget(peer)
+        self._slices.forget(peer)
 
     def buffered(self) -> int:
         return 0
@@ -165,11 +169,16 @@ class DatagramCarrier:
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
+        self._slices.close()
         for search in self._searches:
             search.cancel()
         await asyncio.gather(*self._searches, return_exceptions=True)
         if self._socket is not None:
             self._socket.close()
+
+    def _say_to(self, name: Process, body: bytes) -> None:
+        if (peer := self._peers.get(name)) is not None:
+            self._say(peer, body, self._now())
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
         if peer.session is not None:

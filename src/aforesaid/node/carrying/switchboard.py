@@ -7,7 +7,7 @@ every peer is called until it is there; in a changing group when there is someth
 
 import asyncio
 import ssl
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -43,13 +43,18 @@ class Peer(Line):
     def __init__(self, name: Process) -> None:
         super().__init__(name)
         self.calling: asyncio.Task[None] | None = None
-        self.queue: list[bytes] = []
-        """What was said before the stream stands."""
+        self.queue: deque[bytes] = deque()
+        """What was said before the stream stands, or is more than it takes at a time."""
         self.queued = 0
         self.told: set[Entry] = set()
         """The addresses that it was told on this stream."""
         self.heard: Nanoseconds | None = None
         self.used: Nanoseconds = 0
+
+    def hush(self) -> None:
+        """What waits towards it is not said any more."""
+        self.queue.clear()
+        self.queued = 0
 
 
 class User(Protocol):
