@@ -16,7 +16,7 @@ from aforesaid.ground import REAL
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport import Address, Door
 from aforesaid.transport import door as doors
-from net.net_stage import group_configs, run, take, until
+from net.net_stage import placed_configs, run, take, until
 from net.node_process import NodeProcess, write_toml
 from support.scale import scaled
 
@@ -92,7 +92,7 @@ def test_a_siege_of_half_open_connections_keeps_nobody_out(secured: bool, tmp_pa
 
     async def main() -> None:
         facts = {"transport": "tcp", "heartbeat_s": 0.5, "linger_s": 1.0, "trace_segment_bytes": 1024}
-        configs = group_configs(["alice", "bob"], tmp_path, **facts)
+        configs = placed_configs(["alice", "bob"], tmp_path, **facts)
         security = {"cluster_key": str(tmp_path / "key")} if secured else {}
         write_cluster_key(tmp_path / "key")
         alice = NodeProcess(

@@ -10,7 +10,7 @@ from aforesaid.node.carrying.slices import SLICE_DATAGRAMS
 from aforesaid.node.carrying.streams import BODY_BYTES_MAX, SLICE_BYTES
 from aforesaid.transport import Datagrams, Stream
 from net.crowd import PRC
-from net.net_stage import PATIENCE_S, group_configs, run, running, take
+from net.net_stage import PATIENCE_S, group_configs, placed_configs, run, running, take
 
 MB = 2**20
 QUEUES = {"out_bytes": 32 * MB, "link_bytes": 64 * MB}
@@ -87,7 +87,7 @@ def test_ten_megabytes_leave_in_slices_on_streams(algorithm: str, monkeypatch: p
 def test_what_is_said_behind_a_huge_payload_comes_behind_it_and_a_close_cuts_nothing_off() -> None:
     async def main() -> None:
         facts = {**HUGE, "linger_s": PATIENCE_S, "transport": "tcp"}
-        configs = group_configs(["alice", "bob"], **facts)
+        configs = placed_configs(["alice", "bob"], **facts)
         async with Node(configs["bob"]) as bob:
             async with Node(configs["alice"]) as alice:
                 await alice.send({"bob"}, b"first")

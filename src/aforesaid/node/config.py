@@ -66,7 +66,7 @@ class Config(Part, frozen=True):
     advertise: str | None = None
     """Where others find this node, if not where it listens (prc_spray)."""
     peers: dict[Process, str] = field(default_factory=dict)
-    """The other members of a fixed group, each with its address."""
+    """The other members of a fixed group, each with its address; port 0: it will be told (`introduce`)."""
     contact: str | list[str] | None = None
     """The address of a member to join through, or of several (prc_spray); without it this node founds a
     group, unless its directory remembers members of one."""
@@ -210,7 +210,7 @@ class Config(Part, frozen=True):
                 except Misuse as error:
                     raise Misuse(f"{key}: {error}") from error
         for key, address in found.items():
-            if key.startswith("peers.") and address == found["listen"]:
+            if key.startswith("peers.") and address == found["listen"] and address.known:
                 raise Misuse(f"{key}: {address} is where this node itself listens")
             versions = {address.version, found["listen"].version} - {None}
             if self.transport == "udp" and len(versions) > 1:

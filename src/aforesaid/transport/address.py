@@ -26,6 +26,11 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def known(self) -> bool:
+        """False for port 0, at which nobody is: where it is will be told."""
+        return self.port != 0
+
+    @property
     def loopback(self) -> bool:
         """True if nobody on another machine can be there, or listen."""
         try:

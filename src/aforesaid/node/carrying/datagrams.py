@@ -7,7 +7,7 @@ group starts anew.
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
@@ -58,7 +58,7 @@ class DatagramCarrier:
     """The carrier of a fixed group over UDP."""
 
     def __init__(self, config: Config, seals: Seals, inlet: Inlet, above: Above) -> None:
-        self._addresses: Mapping[Process, Address] = {
+        self._addresses: dict[Process, Address] = {
             name: Address.parse(text) for name, text in config.peers.items()
         }
         self._listen = Address.parse(config.listen)
@@ -88,6 +88,8 @@ class DatagramCarrier:
     async def _find(self, name: Process, peer: Peer) -> None:
         """Where a peer is just now: names may be known later, and mean another place then."""
         peer.sought = self._now()
+        if not self._addresses[name].known:
+            return
         family = socket.AF_UNSPEC if self._socket is None else self._socket.family
         try:
             _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
@@ -101,9 +103,12 @@ class DatagramCarrier:
         for name, peer in self._peers.items():
             since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
             if now - since > SOUGHT_BEATS * self._heartbeat:
-                task = asyncio.ensure_future(self._find(name, peer))
-                self._searches.add(task)
-                task.add_done_callback(self._searches.discard)
+                self._seek(name, peer)
+
+    def _seek(self, name: Process, peer: Peer) -> None:
+        task = asyncio.ensure_future(self._find(name, peer))
+        self._searches.add(task)
+        task.add_done_callback(self._searches.discard)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
@@ -130,6 +135,11 @@ class DatagramCarrier:
 
     async def call(self, *addresses: Address) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        self._addresses[peer] = address
+        if (known := self._peers.get(peer)) is not None:
+            self._seek(peer, known)
 
     def members(self) -> list[Address]:
         return []

@@ -69,9 +69,9 @@ class StreamCarrier:
         self._paused = False
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
-        fixed = {name: Address.parse(text) for name, text in config.peers.items()}
+        self._fixed = {name: Address.parse(text) for name, text in config.peers.items()}
         self._switchboard = Switchboard(
-            me, contexts, None if self._changing else fixed, self._book, self.refused, self
+            me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
         )
         self.peers = self._switchboard.peers
 
@@ -85,6 +85,11 @@ class StreamCarrier:
 
     async def call(self, *addresses: Address) -> Process:
         return await self._switchboard.call_anyone(*addresses)
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        self._fixed[peer] = address
+        if (known := self.peers.get(peer)) is not None:
+            self._switchboard.call(known)
 
     def members(self) -> list[Address]:
         for name in self.connected():

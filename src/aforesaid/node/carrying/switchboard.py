@@ -134,8 +134,9 @@ class Switchboard:
         raise Unreached(f"contact: cannot reach a member at {where}: {last}", self._search)
 
     def call(self, peer: Peer) -> None:
-        """Call a peer until it is there, or is given up."""
-        if peer.calling is None and peer.stream is None and not self._closed:
+        """Call a peer until it is there, or is given up; not one of whom it is not known yet where it is."""
+        untold = self._fixed is not None and not self._fixed[peer.name].known
+        if peer.calling is None and peer.stream is None and not self._closed and not untold:
             peer.calling = asyncio.create_task(self._keep_calling(peer), name=f"calling {peer.name}")
 
     def evict(self, name: Process) -> None:
