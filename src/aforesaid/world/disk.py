@@ -1,4 +1,4 @@
-"""The disk of a machine of a world: it fills up, and without power it loses what was not forced to it."""
+"""The disk of a machine of a world: it fills up, is slow, and without power loses what was not forced."""
 
 import errno
 import os
@@ -29,6 +29,10 @@ class WorldDisk:
         self.files: dict[Path, _File] = {}
         self.room: int | None = None
         """So many bytes more can be written; None: any number."""
+        self.slow_s = 0.0
+        """How long a write takes, on average; who writes waits for it."""
+        self.torn: set[Path] = set()
+        """Files of which something was lost."""
         self._claims: dict[Path, int] = {}
         self._numbers = count(NUMBERS)
 
@@ -39,10 +43,12 @@ class WorldDisk:
     def lose_power(self, chance: Random) -> int:
         """What was not forced is gone, from anywhere on; how many bytes."""
         lost = 0
-        for file in self.files.values():
+        for path, file in self.files.items():
             keep = chance.randint(file.forced, len(file.data))
-            lost += len(file.data) - keep
-            del file.data[keep:]
+            if keep < len(file.data):
+                lost += len(file.data) - keep
+                self.torn.add(path)
+                del file.data[keep:]
         return lost
 
     def number(self) -> int:
@@ -82,6 +88,7 @@ class OpenDisk:
 
     def replace(self, path: Path, text: str) -> None:
         self._machine.effect()
+        self._wait()
         data = bytearray(text.encode())
         if len(self._disk.take(bytes(data))) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -97,6 +104,7 @@ class OpenDisk:
 
     def write(self, file: int, data: bytes) -> int:
         self._machine.effect()
+        self._wait()
         taken = self._disk.take(data)
         self._files[file].data += taken
         return len(taken)
@@ -117,6 +125,11 @@ class OpenDisk:
         self._files.pop(file, None)
         if (path := self._claimed.pop(file, None)) is not None:
             self._disk.release(path)
+
+    def _wait(self) -> None:
+        if self._disk.slow_s:
+            self._machine.network.did["slow write"] += 1
+            self._machine.stand_still(self._machine.chance.uniform(0.0, 2 * self._disk.slow_s))
 
     def _opened(self) -> int:
         number = self._disk.number()

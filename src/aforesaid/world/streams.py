@@ -157,8 +157,9 @@ class Pipe(asyncio.Transport):
     def _pump(self) -> None:
         """Let leave what the other end has room for."""
         chance = self._network.chance
-        while self._unsent and self._under_way < WINDOW:
-            size = 1 + int(chance.random() * min(PIECE_BYTES_MAX, WINDOW - self._under_way))
+        # Never for a few bytes' sake, or pieces would become smaller and smaller.
+        while self._unsent and self._under_way <= WINDOW - PIECE_BYTES_MAX:
+            size = 1 + int(chance.random() * PIECE_BYTES_MAX)
             piece = bytes(self._unsent[:size])
             del self._unsent[:size]
             self._under_way += len(piece)
@@ -321,6 +322,8 @@ class Listening:
         self._network.loop.readable(self._number, True)
 
     def accept(self) -> tuple[Pipe, tuple[str, int]]:
+        while self._calls and self._calls[0].far.gone:
+            self._calls.popleft()
         if not self._calls:
             self._network.loop.readable(self._number, False)
             raise BlockingIOError
