@@ -39,7 +39,7 @@ async def let_in(opened: Callable[[Stream], None]) -> tuple[Door, Address]:
         assert door.let_in(stream)
         opened(stream)
 
-    door = Door(None, take, Counter())
+    door = Door(None, take, print)
     return door, await door.open(Address("127.0.0.1", 0))
 
 

@@ -140,6 +140,7 @@ def test_a_siege_of_half_open_connections_keeps_nobody_out(secured: bool, tmp_pa
                 await _talk(bob, alice, "after")
             assert await alice.end() == 0
             assert "cannot rotate" not in alice.log
+            assert "strangers turned out" in alice.log
         finally:
             await alice.destroy()
 
@@ -182,7 +183,7 @@ class Callers:
 
     @asynccontextmanager
     async def at_a_door(self) -> AsyncIterator[None]:
-        door = Door(None, lambda stream: None, self.refused)
+        door = Door(None, lambda stream: None, lambda why: self.refused.update([why]))
         self.address = await door.open(Address("127.0.0.1", 0))
         try:
             yield

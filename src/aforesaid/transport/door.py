@@ -57,12 +57,13 @@ class Door:
     """Listens at an address; `on_open(stream)` is called for each stranger once its handshake is complete."""
 
     def __init__(
-        self, context: ssl.SSLContext | None, on_open: Callable[[Stream], None], refused: Counter[str]
+        self, context: ssl.SSLContext | None, on_open: Callable[[Stream], None], refuse: Callable[[str], None]
     ) -> None:
         self.context = context
         """For handshakes from here on; None: in the clear."""
         self._on_open = on_open
-        self._refused = refused
+        self._refuse = refuse
+        """Told the reason whenever somebody is not let in."""
         self._loop = asyncio.get_running_loop()
         self._ground = ground()
         self._listening: list[Any] = []
@@ -121,12 +122,12 @@ class Door:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError:
-                self._refused["no descriptors"] += 1
+                self._refuse("no descriptors")
                 self._pause()
                 return
             if self._ground.scarce(accepted.fileno()):
                 accepted.close()
-                self._refused["no descriptors"] += 1
+                self._refuse("no descriptors")
                 self._make_room()
                 self._pause()
                 return
@@ -154,7 +155,7 @@ class Door:
             )
         except OSError:
             self._forget(stranger)
-            self._refused["handshake"] += 1
+            self._refuse("handshake")
 
     # --------------------------------------------------------------------------------------- making room
 
@@ -167,12 +168,12 @@ class Door:
         oldest = next(each for each in self._strangers if places[each.place] == most)
         if self._loop.time() - oldest.came < GRACE_S:
             return False
-        self._refused["too many strangers"] += 1
+        self._refuse("too many strangers")
         self._turn_out(oldest)
         return True
 
     def _too_late(self, stranger: Stranger) -> None:
-        self._refused["hello too late"] += 1
+        self._refuse("hello too late")
         self._turn_out(stranger)
 
     def _turn_out(self, stranger: Stranger) -> None:

@@ -97,7 +97,7 @@ class Switchboard:
         self._refused = refused
         self._user = user
         self._search = Search()
-        self._door = Door(self._contexts[0], self._opened, refused)
+        self._door = Door(self._contexts[0], self._opened, self._turned_out)
         self._hello = Hello()
         self._closed = False
         self._epochs = Epochs(me.source, fixed, Peer)
@@ -227,6 +227,12 @@ class Switchboard:
         """Someone calls."""
         greeting = Greeting(stream, self._me, expected=None)
         greeting.answer.add_done_callback(lambda _: self._called(greeting))
+
+    def _turned_out(self, why: str) -> None:
+        """Somebody who is nobody to us; told seldom, for there may be very many."""
+        self._refused[why] += 1
+        if str(self._refused[why]).strip("0") == "1":
+            tell("strangers turned out", level="warning", why=why, so_far=self._refused[why])
 
     def _called(self, greeting: Greeting) -> None:
         """A caller has said who it is, or will not any more."""
