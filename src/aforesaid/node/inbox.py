@@ -30,6 +30,9 @@ class Inbox:
         """How many of them this node said itself."""
         self._own_bytes = 0
         self._name = name
+        self.closing = False
+        """Its node closes: whether anybody takes them or not, what others still say must come in, or neither
+        would the last words to it come, nor could it take leave in order."""
         self._acknowledge = acknowledge
         self._queue: deque[Message] = deque()
         self._taker: asyncio.Future[None] | None = None
@@ -38,10 +41,8 @@ class Inbox:
     @property
     def full(self) -> bool:
         """True if there is no room for what others say."""
-        return (
-            self.messages - self._own_messages >= self.messages_max
-            or self.bytes - self._own_bytes >= self.bytes_max
-        )
+        messages, size = self.messages - self._own_messages, self.bytes - self._own_bytes
+        return (messages >= self.messages_max or size >= self.bytes_max) and not self.closing
 
     @property
     def room_for_own(self) -> int:
