@@ -21,7 +21,7 @@ EVICTED_WITHIN_S = 3.0
 """Somebody hears within so long that a process was killed; the others when the faults are over."""
 
 FUSE_EFFECTS_MAX = 60
-ROOM_BYTES_MAX = 4000
+ROOM_BYTES_MAX = 400
 CLOCK_JUMP_S_MAX = 100.0
 SLOW_S_MAX = 0.03
 LAST_WORDS = b"last words "
