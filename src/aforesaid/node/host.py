@@ -51,6 +51,9 @@ FLUSH_FRAMES = 256
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
 
+DEAF_S = 5.0
+"""Who has waited so long to say something while its own messages fill its inbox may wait for itself."""
+
 LIDS_MAX = 256
 """Link instances that are remembered of one connection."""
 
@@ -97,7 +100,7 @@ class Host:
         self._flushing = False
         self._unflushed = 0
         """Bytes of payload that were said since the last flush."""
-        self._senders = Senders(self.flight.room, self._check_welcome)
+        self._senders = Senders(self._room, self._check_welcome)
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
         self._chance = ground().chance
@@ -117,7 +120,7 @@ class Host:
 
     def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room; else None."""
-        if self._senders.waiting or self.flight.room() <= 0 or self.error is not None:
+        if self._senders.waiting or self._room() <= 0 or self.error is not None:
             return None
         try:
             return self._say(targets, payload)
@@ -127,7 +130,11 @@ class Host:
     async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
         """Say it once there is room; cancelled before that, nothing was said."""
         while True:
-            await self._senders.wait()
+            late = self._loop.call_later(DEAF_S, self._warn_if_deaf)
+            try:
+                await self._senders.wait()
+            finally:
+                late.cancel()
             try:
                 return self._say(targets, payload)
             except Busy:
@@ -170,6 +177,8 @@ class Host:
 
     def taken(self) -> None:
         """The application took, or acknowledged, a message."""
+        if self._senders.waiting:
+            self._senders.wake()
         if not self.inbox.full:
             if self._backlog.frames and not self._feeding:
                 self._feeding = True
@@ -437,6 +446,15 @@ class Host:
             self.end_turn()
         except Exception as error:
             self.fail(error)
+
+    def _room(self) -> int:
+        """For how many more messages: what this node says to itself must be taken, too."""
+        return min(self.flight.room(), self.inbox.room_for_own)
+
+    def _warn_if_deaf(self) -> None:
+        if self.inbox.room_for_own <= 0:
+            advice = "take messages in a task of its own"
+            tell("speaks and does not hear", level="warning", inbox=self.inbox.messages, advice=advice)
 
     def _towards_links(self) -> int:
         """Bytes that may wait towards one peer."""

@@ -1,7 +1,7 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ class Node:
         self._addressed = config.entry.addressed
         self._payload_bytes_max = config.payload_bytes_max
         queues = config.queues
-        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge)
+        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge, config.name)
         self._book = Book()
         self._host: Host | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -188,6 +188,17 @@ class Node:
             raise Misuse(f"{peer} is no peer of {self.config.name}")
         self._running.check()
         self._running.evict(peer)
+
+    def introduce(self, peers: Mapping[Process, str]) -> None:
+        """Where these peers of a fixed group are from here on; needed where the configuration says port 0."""
+        if strangers := [name for name in peers if name not in self.config.peers]:
+            raise Misuse(f"{strangers[0]} is no peer of {self.config.name}")
+        config = msgspec.structs.replace(self.config, peers={**self.config.peers, **peers})
+        msgspec.structs.replace(config, listen=str(self.address)).validate()
+        self._running.check()
+        self.config = config
+        for name, text in peers.items():
+            self._running.carrier.introduce(name, Address.parse(text))
 
     async def rekey(self, cluster_key: str, accept: Sequence[str] = ()) -> None:
         """Use the cluster key of this file from here on, and accept those too; see docs/security.md."""

@@ -121,9 +121,11 @@ class Clear:
 
 def pack(frames: Sequence[bytes], size_max: int) -> list[bytes]:
     """The frames, in order, in as few bodies of up to so many bytes as can be; large ones as fragments."""
-    body = _encode(frames)
-    if len(body) <= size_max and len(frames) <= FRAMES_MAX:
-        return [body]
+    # What is too large anyway is not copied to find out.
+    if max(map(len, frames), default=0) < size_max and len(frames) <= FRAMES_MAX:
+        body = _encode(frames)
+        if len(body) <= size_max:
+            return [body]
     bodies = []
     some: list[bytes] = []
     room = size_max - _ARRAY_BYTES_MAX

@@ -10,7 +10,7 @@ from aforesaid.node.config import Config
 from aforesaid.node.endings import Evicted
 from aforesaid.node.messages import Message
 from aforesaid.security.keyfiles import write_cluster_key
-from aforesaid.world.actor import Actor
+from aforesaid.world.actor import LARGE_BYTES_MAX, Actor
 from aforesaid.world.network import Weather
 from aforesaid.world.plan import Fault, Plan
 from aforesaid.world.witness import Witness
@@ -22,8 +22,9 @@ EVICTED_WITHIN_S = 3.0
 """Somebody hears within so long that a process was killed; the others when the faults are over."""
 
 FUSE_EFFECTS_MAX = 60
-ROOM_BYTES_MAX = 4000
+ROOM_BYTES_MAX = 400
 CLOCK_JUMP_S_MAX = 100.0
+SLOW_S_MAX = 0.03
 LAST_WORDS = b"last words "
 
 
@@ -100,6 +101,8 @@ class Cast:
             self.witness.said(actor.name, message, audience)
 
     def _heard(self, actor: Actor, message: Message) -> None:
+        if len(message.payload) > LARGE_BYTES_MAX:
+            self.world.network.did["huge payload"] += 1
         if self.plan.group == "fixed":
             self.witness.heard(actor.name, message.id, self.plan.names)
         elif message.payload.startswith(LAST_WORDS):
@@ -201,6 +204,23 @@ class Cast:
         await self._mourn(actor)
         return True
 
+    async def _disk_slow(self, fault: Fault) -> bool:
+        disk = self.world.disks[fault.who[0]]
+        disk.slow_s = fault.amount * SLOW_S_MAX
+        await asyncio.sleep(fault.for_s)
+        disk.slow_s = 0.0
+        return True
+
+    async def _power(self, fault: Fault) -> bool:
+        """It dies, and what was not forced to its disk is gone."""
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.machine.kill()
+        lost = self.world.disks[actor.name].lose_power(self.world.chance)
+        self.world.network.did["bytes lost without power"] += lost
+        await self._mourn(actor)
+        return True
+
     async def _mourn(self, dead: Actor) -> None:
         """One of the others hears that it is dead; it tells the rest, or it does not come to that."""
         chance = self.world.chance
@@ -251,7 +271,7 @@ class Cast:
         self.world.network.heal()
         self.world.network.weather = self._calm
         for disk in self.world.disks.values():
-            disk.room = None
+            disk.room, disk.slow_s = None, 0.0
         for actor in self.open_lives():
             actor.machine.fuse = None
             actor.machine.go_on()

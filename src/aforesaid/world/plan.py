@@ -44,14 +44,18 @@ FaultKind: TypeAlias = Literal[
     "kill",
     "kill midway",
     "disk full",
+    "disk slow",
+    "power",
     "join",
     "leave",
     "back",
 ]
-"""The last three in changing groups; back: who was killed, or has left, starts again."""
+"""The last three in changing groups; back: who was killed, or has left, starts again. Without power a process
+is killed, and what was not forced to its disk is gone."""
 
-ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock")
-BEFALL = {"halt": 1, "part": 1, "cut": 2, "deaf": 1, "clock": 1, "kill": 1, "kill midway": 1, "disk full": 1}
+ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock", "disk slow")
+DEADLY: tuple[FaultKind, ...] = ("kill", "kill midway", "power")
+BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk full", "disk slow", *DEADLY), 1) | {"cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
 
 
@@ -96,6 +100,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     duplication: float = 0.0
     large: float = 0.0
     """The share of messages with a payload of many datagrams."""
+    huge: float = 0.0
+    """The share of messages with a payload ten times as large."""
     replies: float = 0.1
     """How many answers a message gets, on average at most; less than one, or they would never end."""
     in_messages: int = 4096
@@ -150,6 +156,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
         segment_bytes=chance.choice((2**20, 2**14)),
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
+        huge=chance.choice((0.0, 0.0, 0.01)),
     )
     return (
         _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
@@ -182,7 +189,7 @@ def _fixed_fault(
     if transport == "tcp":
         kinds += ["reset", "reset"]
     if algorithm in SURVIVES_CRASHES:
-        kinds += ["kill", "kill midway", "disk full"]
+        kinds += [*DEADLY, "disk full"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 
 
@@ -190,7 +197,7 @@ def _changing_fault(
     chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
 ) -> Fault:
     kinds = [*ANYWHERE]
-    kinds += ["reset", "kill", "kill midway", "back", "back", "join", "join", "leave", "leave"]
+    kinds += ["reset", *DEADLY, "back", "back", "join", "join", "leave", "leave"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 
 
@@ -212,7 +219,7 @@ def _bearable(faults: list[Fault], names: tuple[Process, ...], algorithm: str) -
     victims: set[Process] = set()
     kept = []
     for fault in faults:
-        if fault.kind in ("kill", "kill midway", "disk full"):
+        if fault.kind in (*DEADLY, "disk full"):
             if len(victims | set(fault.who)) > len(names) - 2:
                 continue
             victims |= set(fault.who)

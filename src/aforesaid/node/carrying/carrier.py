@@ -71,6 +71,9 @@ class Carrier(Protocol):
     async def call(self, *addresses: Address) -> Process:
         """Call whoever is at one of these, in this order; its name. For changing groups."""
 
+    def introduce(self, peer: Process, address: Address) -> None:
+        """Where a member of a fixed group is from here on."""
+
     def members(self) -> list[Address]:
         """Where other members of a changing group may be, the likeliest first."""
 

@@ -7,7 +7,7 @@ group starts anew.
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
@@ -15,6 +15,7 @@ from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
+from aforesaid.node.carrying.slices import Slices
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
 from aforesaid.transport import Address, Datagrams
@@ -62,7 +63,7 @@ class DatagramCarrier:
     """The carrier of a fixed group over UDP."""
 
     def __init__(self, config: Config, seals: Seals, inlet: Inlet, above: Above) -> None:
-        self._addresses: Mapping[Process, Address] = {
+        self._addresses: dict[Process, Address] = {
             name: Address.parse(text) for name, text in config.peers.items()
         }
         self._listen = Address.parse(config.listen)
@@ -75,6 +76,7 @@ class DatagramCarrier:
         self._peers: dict[Process, Peer] = {}
         self._gone: dict[Process, Peer] = {}
         self._body_max = self._size_max - seals.overhead
+        self._slices = Slices(self._body_max, self._say_to)
         self.refused = inlet.refused
         self.address = self._listen
         self._socket: Datagrams | None = None
@@ -91,6 +93,8 @@ class DatagramCarrier:
     async def _find(self, name: Process, peer: Peer) -> None:
         """Where a peer is just now: names may be known later, and mean another place then."""
         peer.sought = self._now()
+        if not self._addresses[name].known:
+            return
         family = socket.AF_UNSPEC if self._socket is None else self._socket.family
         try:
             _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
@@ -104,9 +108,12 @@ class DatagramCarrier:
         for name, peer in self._peers.items():
             since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
             if now - since > SOUGHT_BEATS * self._heartbeat:
-                task = asyncio.ensure_future(self._find(name, peer))
-                self._searches.add(task)
-                task.add_done_callback(self._searches.discard)
+                self._seek(name, peer)
+
+    def _seek(self, name: Process, peer: Peer) -> None:
+        task = asyncio.ensure_future(self._find(name, peer))
+        self._searches.add(task)
+        task.add_done_callback(self._searches.discard)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
@@ -119,7 +126,8 @@ class DatagramCarrier:
         encode_frame = self._inlet.codec.encode
         to.spoke = self._now()
         seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
-        for body in pack([encode_frame(frame) for frame in frames], self._body_max):
+        encoded = self._slices.take_large(peer, [encode_frame(frame) for frame in frames])
+        for body in pack(encoded, self._body_max) if encoded else ():
             send(seal(body, session), numeric)
 
     def beat(self, now: Nanoseconds) -> None:
@@ -132,6 +140,11 @@ class DatagramCarrier:
 
     async def call(self, *addresses: Address) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        self._addresses[peer] = address
+        if (known := self._peers.get(peer)) is not None:
+            self._seek(peer, known)
 
     def members(self) -> list[Address]:
         return []
@@ -152,6 +165,7 @@ class DatagramCarrier:
             if known.session is not None:
                 self._seals.forget(peer, known.session)
         self._inlet.reassembly.forget(peer)
+        self._slices.forget(peer)
 
     def buffered(self) -> int:
         return 0
@@ -171,11 +185,16 @@ class DatagramCarrier:
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
+        self._slices.close()
         for search in self._searches:
             search.cancel()
         await asyncio.gather(*self._searches, return_exceptions=True)
         if self._socket is not None:
             self._socket.close()
+
+    def _say_to(self, name: Process, body: bytes) -> None:
+        if (peer := self._peers.get(name)) is not None:
+            self._say(peer, body, self._now())
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
         if peer.session is not None:

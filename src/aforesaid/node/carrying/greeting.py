@@ -7,7 +7,6 @@ import asyncio
 from typing import NamedTuple
 
 from aforesaid.core import Process, Refused
-from aforesaid.ground import ground
 from aforesaid.node.carrying.notes import Hello, encode, read_hello
 from aforesaid.transport import Stream
 from aforesaid.wire import Records, record
@@ -34,7 +33,6 @@ class Greeting:
 
     def __init__(self, stream: Stream, me: Header, expected: Process | None) -> None:
         self.stream = stream
-        self.began = ground().monotonic_ns()
         self.answer: asyncio.Future[Greeted] = asyncio.get_running_loop().create_future()
         self._me = me
         self._expected = expected
