@@ -37,9 +37,9 @@ def send(
     if kind < KINDS_COUNTED:
         count_control(w, kind, 1)
     push(w, -1 - kind)
-    push(w, (source << 32) | target)
-    push(w, ((travels + 1) << 32) | (about + 1))
-    push(w, ((first + 1) << 32) | (second + 1))
+    push(w, (int(source) << 32) | target)
+    push(w, (int(travels + 1) << 32) | (about + 1))
+    push(w, (int(first + 1) << 32) | (second + 1))
 
 
 @inner
