@@ -245,3 +245,31 @@ def test_a_silent_peer_is_told_of_within_five_seconds(
 
 def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
     return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == event]
+
+
+def test_a_node_whose_inbox_is_full_leaves_in_order_all_the_same() -> None:
+    """Found by a world (changing, seed 75): who leaves listens no more, and never came to rest."""
+
+    async def deaf_leaver(stage: Stage) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp"}
+        founder = await stage.start("a", **facts)
+        await stage.start("b", contact=f"{stage.world.host('a')}:{PORT}", **facts)
+        deaf = stage.world.boot("deaf")
+        leaving = asyncio.Event()
+        stage.world.on(deaf, lambda: hear_nothing(stage, leaving))
+        await stage.until(lambda: "deaf" in founder.peers, "the deaf one is no member")
+        for number in range(200):
+            await stage.say("b", bytes([number]))
+            await asyncio.sleep(0.01)
+        leaving.set()
+        await stage.until(lambda: "deaf" in stage.heard, "it does not leave", 3.0)
+        await stage.until(lambda: len(stage.heard["a"]) == 200, "those who stay lack something")
+
+    async def hear_nothing(stage: Stage, leaving: asyncio.Event) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp", "queues": {"in_messages": 16}}
+        where = {"listen": f"{stage.world.host('deaf')}:{PORT}", "contact": f"{stage.world.host('a')}:{PORT}"}
+        async with Node(Config.of({"name": "deaf", **where, **facts})):
+            await leaving.wait()
+        stage.heard["deaf"] = []
+
+    play(deaf_leaver)

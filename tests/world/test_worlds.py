@@ -11,7 +11,7 @@ from aforesaid.world.campaign import never, trial_of
 from aforesaid.world.plan import Kind, plan_of
 from support.scale import scaled
 
-SEEDS: dict[Kind, range] = {"fixed": range(scaled(40, 5000)), "changing": range(scaled(30, 5000))}
+SEEDS: dict[Kind, range] = {"fixed": range(scaled(100, 5000)), "changing": range(scaled(100, 5000))}
 
 
 @pytest.mark.parametrize("group", ["fixed", "changing"])

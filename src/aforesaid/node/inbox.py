@@ -23,6 +23,9 @@ class Inbox:
         self.messages = 0
         """How many count against the bound: those that the application has not acknowledged."""
         self.bytes = 0
+        self.closing = False
+        """Its node closes: whether anybody takes them or not, what others still say must come in, or neither
+        would the last words to it come, nor could it take leave in order."""
         self._acknowledge = acknowledge
         self._queue: deque[Message] = deque()
         self._taker: asyncio.Future[None] | None = None
@@ -30,7 +33,7 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        return self.messages >= self.messages_max or self.bytes >= self.bytes_max
+        return (self.messages >= self.messages_max or self.bytes >= self.bytes_max) and not self.closing
 
     def put(
         self,

@@ -68,7 +68,7 @@ class Node:
             try:
                 await _to_the_end(self._take_questions(self.config.directory))
             except BaseException:
-                await _to_the_end(self._stop())
+                await _to_the_end(self._stop(in_time=False))
                 raise
         self._spawn(self._beat(), "heartbeat")
         if self._running.entry.linked:
@@ -90,13 +90,13 @@ class Node:
         if self._closing:
             await self._stopped.wait()
             return
-        self._closing = True
+        self._closing, in_time = True, True
         try:
             if linger_s > 0 and self._host.error is None:
-                await self._linger(linger_s)
+                in_time = await self._linger(linger_s)
         finally:
             try:
-                await _to_the_end(self._stop())
+                await _to_the_end(self._stop(in_time))
             finally:
                 self._stopped.set()
 
@@ -401,7 +401,10 @@ class Node:
                 rejoining.not_let_in()
             await asyncio.sleep(self.config.heartbeat_s)
 
-    async def _linger(self, linger_s: float) -> None:
+    async def _linger(self, linger_s: float) -> bool:
+        """False if there was more to do than there was time."""
+        self._inbox.closing = True
+        self._running.taken()
         try:
             async with asyncio.timeout(linger_s):
                 await self.drain()
@@ -414,6 +417,8 @@ class Node:
         except TimeoutError:
             host = self._running
             tell("closed too early", level="warning", under_way=host.flight.held, **host.machine.gauges())
+            return False
+        return True
 
     async def _hand_over(self) -> None:
         """Until the neighbours have linked with each other, where they have few other links."""
@@ -425,14 +430,14 @@ class Node:
         # The last steps of a handshake need no mediator, and take less than those that did.
         await asyncio.sleep((host.now() - began) / SECOND)
 
-    async def _stop(self) -> None:
+    async def _stop(self, in_time: bool) -> None:
         if self._control is not None:
             await self._control.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         host = self._running
-        drained = host.error is None and not host.busy
+        drained = in_time and host.error is None and not host.busy
         self._inbox.close()
         self._member.set()  # Whoever waits for the next incarnation hears that there is none.
         try:

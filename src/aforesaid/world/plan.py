@@ -25,6 +25,11 @@ FIXED = (
 SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
 
 
+OWED = {"small": 300, "large": 5000}
+"""About how many deliveries a world owes at most: many small ones find more than few large ones."""
+SMALL_SHARE = 0.9
+SECONDS_MIN: dict[Kind, float] = {"fixed": 2.0, "changing": 6.0}
+
 FaultKind: TypeAlias = Literal[
     "halt",
     "part",
@@ -99,7 +104,8 @@ def plan_of(seed: int, group: Kind) -> Plan:
     names = tuple(f"p{number}" for number in range(chance.randint(2, 5) if fixed else chance.randint(3, 7)))
     algorithm = chance.choice(FIXED) if fixed else "prc_spray"
     transport: Literal["udp", "tcp"] = chance.choice(("udp", "udp", "tcp")) if fixed else "tcp"
-    seconds = chance.choice((4.0, 8.0, 15.0)) if fixed else chance.choice((10.0, 25.0))
+    replies = chance.choice((0.0, 0.1, 0.4))
+    seconds, rate = _affordable(chance, group, len(names) ** 2 / (1 - replies))
     draw = _fixed_fault if fixed else _changing_fault
     faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
     if fixed:
@@ -111,7 +117,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
         transport=transport,
         names=names,
         seconds=seconds,
-        rate=chance.choice((2.0, 10.0, 40.0, 100.0)) if fixed else chance.choice((1.0, 5.0, 20.0)),
+        rate=rate,
         faults=tuple(sorted(faults, key=lambda fault: fault.at_s)),
         sealed=transport == "udp" and chance.random() < 0.3,
         delay_s=chance.choice((0.0002, 0.002, 0.02, 0.1)),
@@ -119,7 +125,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
         loss=chance.choice((0.0, 0.0, 0.01, 0.05, 0.2)),
         duplication=chance.choice((0.0, 0.02, 0.2)),
         large=chance.choice((0.0, 0.0, 0.02)),
-        replies=chance.choice((0.0, 0.1, 0.4)),
+        replies=replies,
         in_messages=chance.choice((4096, 4096, 16)),
         heartbeat_s=chance.choice((1.0, 0.3)),
         manual_acks=chance.random() < 0.3,
@@ -127,6 +133,16 @@ def plan_of(seed: int, group: Kind) -> Plan:
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
     )
+
+
+def _affordable(chance: Random, group: Kind, owed_per_word: float) -> tuple[float, float]:
+    """For how long they talk, and how fast: rather short than slow."""
+    fixed = group == "fixed"
+    seconds = chance.choice((4.0, 8.0, 15.0)) if fixed else chance.choice((10.0, 25.0))
+    rate = chance.choice((2.0, 10.0, 40.0, 100.0)) if fixed else chance.choice((1.0, 5.0, 20.0))
+    words = OWED["small" if chance.random() < SMALL_SHARE else "large"] / owed_per_word
+    seconds = max(SECONDS_MIN[group], min(seconds, round(words / rate, 1)))
+    return seconds, min(rate, round(words / seconds, 2))
 
 
 def _fixed_fault(

@@ -86,10 +86,13 @@ class World:
 def quiet_burial() -> Iterator[None]:
     """What the dead were doing is gone when this ends, without a word."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    # What was there before is not looked through: it takes longer than many a world.
+    gc.freeze()
     try:
         yield
         gc.collect()
     finally:
+        gc.unfreeze()
         sys.unraisablehook = hook
 
 

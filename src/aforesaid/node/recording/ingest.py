@@ -223,7 +223,7 @@ def _fate(key: Key, logs: dict[Key, Log]) -> str:
         return "evicted"
     if _linked(log.origin):
         last = max(other.last_said_ns for other in logs.values())
-        return "alive" if last + QUIET_BEFORE_END < time else "left"
+        return "alive" if drained and last + QUIET_BEFORE_END < time else "left"
     known = any(other.met.get(name) == incarnation for other in others) or len(log.origin.group) == 1
     return "alive" if known and all(owed == 0 for _, owed in gone) else "left"
 
