@@ -32,7 +32,10 @@ CROSSINGS_MAX = 100
 """How often a peer of a changing group may say that its own call is on its way."""
 
 OUTSIDE = "no member yet"
-"""Why a newcomer takes no calls."""
+"""Why who has lost its group takes no calls."""
+
+NEWCOMER = "no member ever"
+"""Why who was in no group yet takes no calls."""
 
 CROSSED = "crossed"
 """Why a call is not taken if there is a stream already, or a call on its way that counts."""
