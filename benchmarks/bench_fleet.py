@@ -117,8 +117,17 @@ def churn(count: int) -> None:
 def churning(count: int) -> tuple[int, int, float, float]:
     parts: dict[str, Any] = {"minutes": 10.0, "speak_from": 2.0, "speak_until": 9.0, "delay_ms": 1.0}
     paper = replace(authors_experiment(count, SEED), crashes_per_minute=1.0, **parts)
-    outcome = simulate_fleet(paper.plan())
+    outcome = simulate_fleet(paper.plan(), tell_progress)
     return outcome.plan.crashes, outcome.receipts, outcome.cpu_seconds, memory_mb()
+
+
+def tell_progress(moment: int, receipts: int, deliveries: int) -> None:
+    """On standard error, every half minute of simulated time."""
+    if moment % (30 * 10**9) == 0:
+        sys.stderr.write(
+            f"minute {moment / 60e9:.1f}: {receipts:,} receipts, {deliveries:,} deliveries, "
+            f"{time.process_time():.0f} s of CPU so far, {memory_mb():.0f} MB\n"
+        )
 
 
 def million() -> None:

@@ -16,10 +16,10 @@ from aforesaid.check import check
 from aforesaid.cli import EXIT_KEPT
 from aforesaid.cli.check import check_runs
 from aforesaid.core import Misuse
-from aforesaid.fleet import FleetBroken, Paper, simulate_fleet, trace_fleet
+from aforesaid.fleet import FleetBroken, FleetFull, Paper, simulate_fleet, trace_fleet
 from aforesaid.fleet.compiled import SOURCES
 from aforesaid.fleet.fleet import run_until
-from aforesaid.fleet.layout import DELIVERED, Step
+from aforesaid.fleet.layout import COUNT_MAX, DELIVERED, Step
 from aforesaid.fleet.states import Out, What
 from aforesaid.fleet.world import EVENTS_MAX, World
 from aforesaid.trace import MemorySink
@@ -255,6 +255,29 @@ def test_tables_grow_with_what_joins_ask_of_them(joins_per_second: float, at_onc
     assert (world.w.expected, world.w.buffered, world.w.evicted) == (0, 0, 0)
     assert len(world.rows) > small_at_first["rows"]
     assert world.slots["had"][:12].tolist() == [1_000] * 12
+
+
+@pytest.mark.parametrize("counted", ["timers", "serials"])
+def test_numbers_that_half_a_word_cannot_hold_stop_the_run(counted: str) -> None:
+    """Where they would begin anew, a timer or a message would be taken for another."""
+    plan = Paper(10, 1, delay_ms=1.0, **SHORT).plan()
+    world = World(plan)
+    run_until(world, 100 * 10**9)
+    if counted == "serials":
+        world.w.oldest = world.w.kept = COUNT_MAX
+    setattr(world.w, counted, COUNT_MAX)
+    with pytest.raises(FleetFull, match=r"seed 1"):
+        run_until(world, plan.until)
+
+
+def test_processes_whose_masks_take_several_words_deliver_once() -> None:
+    """Right after fast joins a few have more than 62 links each."""
+    joins: dict[str, Any] = {"joins_per_second": 2_000.0, "joins_at_once": 200}
+    plan = Paper(1_000, 1, 1.4, delay_ms=1.0, speak_from=0.6, speak_until=1.2, **joins).plan()
+    world = World(plan)
+    run_until(world, plan.until)
+    assert (world.hot["words"].max() > 1, world.w.missed, world.w.expected) == (True, 0, 0)
+    assert world.w.deliveries == 1_000 * world.w.spoken
 
 
 def test_limits_are_told() -> None:

@@ -15,14 +15,15 @@ from aforesaid.fleet.lists import row
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
 from aforesaid.fleet.spray import answer, answered, period_over, take_arc
 from aforesaid.fleet.states import Due, Kind, News
-from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, rows, slots
+from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, rows, slots, wired, wires
 from aforesaid.fleet.wiring import unwire
 from aforesaid.fleet.wishes import mediated, retention_expired
 
 LOW = (1 << 32) - 1
 
-ROW_LINES, LINK_LINES, ENDS_LINES = 5, 4, 5
-"""Cache lines that a frame needs of a process's row, of a link's, and of the list of the process's ends."""
+ROW_LINES, LINK_LINES, ENDS_LINES, WIRE_LINES = 3, 2, 4, 2
+"""Cache lines that a frame needs of a process's row, of a link's, of the list of the process's ends, and of
+the sender's wire row, if that changes."""
 
 
 @inner
@@ -41,13 +42,18 @@ def fetch_frame(w: State, place: int) -> None:
     """Fetch what the frame at a place of the FIFO, if there is one, will need first: frames come in rows."""
     room = fifo(w).shape[0] - 1
     if fifo(w)[place & room] < 0:
-        p, about_links = fifo(w)[(place + 1) & room] & LOW, fifo(w)[(place + 2) & room]
+        source, p = fifo(w)[(place + 1) & room] >> 32, fifo(w)[(place + 1) & room] & LOW
+        about_links = fifo(w)[(place + 2) & room]
         prefetch(hot(w), p, 0)
         for line in range(ROW_LINES):
             prefetch(processes(w), p, line)
         for line in range(LINK_LINES):
             prefetch(links(w), (about_links >> 32) - 1, line)
             prefetch(links(w), (about_links & LOW) - 1, line)
+        if fifo(w)[place & room] in (-1 - Kind.BUFFER, -1 - Kind.FIN):
+            for line in range(WIRE_LINES):
+                prefetch(wires(w), source * wires(w).shape[1], line)
+                prefetch(wired(w), source * wired(w).shape[1], line)
 
 
 @inner

@@ -24,7 +24,7 @@ from aforesaid.fleet.lists import row
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.queues import send, stop
 from aforesaid.fleet.states import Due, In, Kind, News, Out, Status
-from aforesaid.fleet.tables import hot, links, logs, masks, processes, slots
+from aforesaid.fleet.tables import hot, links, logs, marks, masks, processes, slots
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, bit_of, column_of, drop, open_in
 
@@ -223,11 +223,11 @@ def mark(w: State, p: int, begin: int, end: int) -> int:
     """Mark the messages of an interval of a log; returns the mark. Log and slots must still have them."""
     number = w.marks + 1
     w.marks = number
-    table, last_slot, oldest = slots(w), masks(w).shape[0] - 1, 1 << 62
+    table, last_slot, oldest = marks(w), masks(w).shape[0] - 1, 1 << 62
     for place in range(begin, end):
         serial = logged(w, p, place)
         oldest = min(oldest, serial)
-        table[serial & last_slot].mark = number
+        table[serial & last_slot] = number
     if oldest + last_slot < w.serials or hot(w)[p].logged - begin > masks(w).shape[0]:
         stop(w, Status.LOG_SHORT, p, oldest)
     return number
@@ -247,19 +247,19 @@ def buffer_arrived(w: State, p: int, source: int, lid: int, begin: int, end: int
     open_in(w, lid, p)
     add_wire(w, lid, source)
     bit, column = bit_of(w, lid, p), column_of(w, lid, p)
-    table, last_slot = slots(w), masks(w).shape[0] - 1
+    table, last_slot = marks(w), masks(w).shape[0] - 1
     sent = mark(w, source, begin, end)
     for place in range(second, have):
         slot = logged(w, p, place) & last_slot
-        if table[slot].mark != sent:
+        if table[slot] != sent:
             masks(w)[slot, column] |= bit
             processes(w)[p].clean = min(processes(w)[p].clean, place)
             w.expected += 1
-            table[slot].live += 1
+            slots(w)[slot].live += 1
     had = mark(w, p, first, have)
     for place in range(begin, end):
         serial = logged(w, source, place)
-        if table[serial & last_slot].mark != had:
+        if table[serial & last_slot] != had:
             new(w, p, serial, lid)
     if mine.out == Out.BUFFERING:
         flush(w, lid, p)

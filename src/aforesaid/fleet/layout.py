@@ -20,7 +20,7 @@ links were when it sent. Handshake buffers are intervals of the process's delive
 
 from typing import Annotated
 
-from aforesaid.fleet.records import Int64s, Record, Rows
+from aforesaid.fleet.records import SHORT_MAX, Int64s, Record, Rows, Short
 from aforesaid.fleet.states import KINDS_COUNTED
 
 DELIVERED = 1 << 62
@@ -35,12 +35,15 @@ PROCESS_BITS = 26
 TARGET_SHIFT = 6
 """An entry of a wire row is column << TARGET_SHIFT | bit: where masks have the in-link's bit."""
 
-LOG_PADDING = 8
+LOG_PADDING = 16
 """Columns of a log row that nobody uses. Without them, all logs would want the same lines of the cache."""
 
 FRAME = 4
 """Words of a frame in the FIFO: -1 - kind; source, target; the link it travels on, the link it is about; and
 two numbers that its kind needs. Two numbers to a word, the latter two pairs plus 1."""
+
+COUNT_MAX = SHORT_MAX // 2
+"""Timers that a run may arm, and messages: their numbers, and those of ends, stand in half words."""
 
 LANES = 4
 NEVER = 1 << 62
@@ -62,7 +65,7 @@ SPANS = 40
 
 
 class Hot(Record):
-    """What a first receipt needs of a process: one cache line, unless it has very many links."""
+    """What a first receipt needs of a process: half a cache line."""
 
     open_count: int
     """Open in-links."""
@@ -72,42 +75,40 @@ class Hot(Record):
     """Deliveries so far, floods included."""
     words: int
     """Words in use of its masks."""
-    open_mask: Annotated[Int64s, WORDS_MAX]
-    """The bits of open in-links, word by word."""
 
 
 class Row(Record):
     """A row of a list: a peer, and what the list says of it."""
 
-    peer: int
-    what: int
-    timer: int
+    peer: Short
+    what: Short
+    timer: Short
 
 
 class Listed(Record):
     """A list: where in the table of rows it begins, how many rows it has, and for how many there is room."""
 
-    at: int
-    count: int
-    room: int
+    at: Short
+    count: Short
+    room: Short
 
 
 class Process(Record):
-    up: int
-    inside: int
-    grouped: int
-    opened: int
+    up: Short
+    inside: Short
+    grouped: Short
+    opened: Short
     chance: Annotated[Int64s, 2]
-    incarnation: int
-    traced: int
-    pending: int
-    exchange: int
-    begun: int
-    joining: int
-    settled: int
-    safe_outs: int
+    incarnation: Short
+    traced: Short
+    pending: Short
+    exchange: Short
+    begun: Short
+    joining: Short
+    settled: Short
+    safe_outs: Short
     """On how many links it sends."""
-    clean: int
+    clean: Short
     """Nothing that stands before this place of the delivery log is still expected."""
     ends: Listed
     """Peers, and the links that lead to them; oldest first."""
@@ -128,31 +129,31 @@ class Process(Record):
 class Side(Record):
     """One end of a link: what one of the two processes knows of it. What is read most stands together."""
 
-    out: int
-    into: int
-    closing: int
-    bit: int
-    place: int
-    log_out: int
-    log_first: int
-    log_second: int
-    handshake_timer: int
-    close_tries: int
-    close_timer: int
-    welcoming: int
+    out: Short
+    into: Short
+    closing: Short
+    bit: Short
+    place: Short
+    log_out: Short
+    log_first: Short
+    log_second: Short
+    handshake_timer: Short
+    close_tries: Short
+    close_timer: Short
+    welcoming: Short
 
 
 class Link(Record):
-    """Four cache lines."""
+    """Two cache lines."""
 
-    opener: int
-    other: int
-    number: int
-    route: int
-    route_back: int
-    tries: int
-    refs: int
-    since: int
+    opener: Short
+    other: Short
+    number: Short
+    route: Short
+    route_back: Short
+    tries: Short
+    refs: Short
+    since: Short
     """The oldest message under way when it was begun: none in a buffer of its handshake is older."""
     sides: Annotated[Rows[Side], 2]
     """The opener's, the other's."""
@@ -180,8 +181,6 @@ class Slot(Record):
     """Its number among the broadcasts, -1 for a flood."""
     flood_kind: int
     flood_link: int
-    mark: int
-    """See `handshake.mark`."""
 
 
 class Step(Record):
@@ -247,6 +246,8 @@ class Tables(Record):
     hot: Table
     masks: Table
     """Per slot: a word for each process; then second words, and so on."""
+    opens: Table
+    """In the places of a slot's masks: `DELIVERED` and the bits of the open in-links; 0 where not in use."""
     wires: Table
     """Per process: the number of entries, then the entries, one for each link that it sends on."""
     wired: Table
@@ -263,6 +264,8 @@ class Tables(Record):
     lanes: Table
     """Rows like those of the heap, the same number for each lane."""
     slots: Table
+    marks: Table
+    """Per slot, in half words: see `handshake.mark`."""
     series: Table
     events: Table
     schedule: Table

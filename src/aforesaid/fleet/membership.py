@@ -4,15 +4,18 @@ from aforesaid.fleet.closing import lose
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end, known, new_link, notify, part, precedes, refuse, unref
 from aforesaid.fleet.layout import State
-from aforesaid.fleet.lists import row
+from aforesaid.fleet.lists import place_of, row
 from aforesaid.fleet.memory import record
 from aforesaid.fleet.queues import choose, send
 from aforesaid.fleet.spray import arcs_of_dead
 from aforesaid.fleet.states import Due, In, Kind, News, Out
-from aforesaid.fleet.tables import hot, links, masks, processes
+from aforesaid.fleet.tables import hot, links, masks, prefetch, processes, rows
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, drop, establish
-from aforesaid.fleet.wishes import forget_mediator, mediated
+from aforesaid.fleet.wishes import forget_mediator, mediated, retained, wants
+
+AHEAD, ENDS_LINES = 4, 4
+"""How many processes ahead the lists of one are fetched, and how many cache lines of its ends."""
 
 
 @inner
@@ -144,10 +147,11 @@ def anyone_inside(w: State, p: int) -> int:
 
 @inner
 def hear_of_crash(w: State, p: int, dead: int) -> None:
-    """The detector tells a process, and will tell the next one."""
+    """The detector tells a process, and will tell the next one that knows of the dead."""
     me = processes(w)[p]
-    if p + 1 < hot(w).shape[0]:
-        arm(w, 0, Due.PEER_DOWN, p + 1, dead)
+    following = next_to_hear(w, p, dead)
+    if following >= 0:
+        arm(w, 0, Due.PEER_DOWN, following, dead)
     if not me.up:
         return
     forget_mediator(w, p, dead)
@@ -163,14 +167,50 @@ def hear_of_crash(w: State, p: int, dead: int) -> None:
     joining = me.joining
     if joining >= 0 and links(w)[joining].other == dead:
         begin_again(w, p)
-    place = 0
-    retained = me.retained
-    while place < retained.count:
-        partner, peer = row(w, retained, place).what, row(w, retained, place).peer
+    place, pairs = 0, me.retained
+    while place < pairs.count:
+        partner, peer = row(w, pairs, place).what, row(w, pairs, place).peer
         if partner == dead or peer == dead:
             mediated(w, p, partner, peer)
         else:
             place += 1
+
+
+@inner
+def next_to_hear(w: State, p: int, dead: int) -> int:
+    """The process after p whose lists name the dead one; -1: none. To the others its crash is nothing."""
+    for q in range(p + 1, processes(w).shape[0]):
+        fetch_lists(w, q)
+        if processes(w)[q].up and knows(w, q, dead):
+            return q
+    return -1
+
+
+@inner
+def fetch_lists(w: State, q: int) -> None:
+    """Fetch what processes soon after q have in their lists, and their rows before."""
+    prefetch(processes(w), q + 2 * AHEAD, 0)
+    prefetch(processes(w), q + 2 * AHEAD, 1)
+    prefetch(processes(w), q + 2 * AHEAD, 2)
+    if q + AHEAD < processes(w).shape[0]:
+        soon = processes(w)[q + AHEAD]
+        for line in range(ENDS_LINES):
+            prefetch(rows(w), soon.ends.at, line)
+        prefetch(rows(w), soon.free.at, 0)
+        prefetch(rows(w), soon.free.at, 1)
+        prefetch(rows(w), soon.lent.at, 0)
+        prefetch(rows(w), soon.mediators.at, 0)
+        prefetch(rows(w), soon.retained.at, 0)
+
+
+@inner
+def knows(w: State, p: int, other: int) -> bool:
+    """Whether a process has anything to do with another: a link, an arc, a route, an exchange, a welcome."""
+    me = processes(w)[p]
+    welcomed_by = links(w)[me.joining].other if me.joining >= 0 else -1
+    if welcomed_by == other or me.pending == other or place_of(w, me.ends, other) >= 0:
+        return True
+    return wants(w, p, other) or place_of(w, me.mediators, other) >= 0 or retained(w, p, other)
 
 
 @inner

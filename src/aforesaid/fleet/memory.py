@@ -2,11 +2,11 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, unref
-from aforesaid.fleet.layout import DELIVERED, MARGIN, PROCESS_BITS, SLOTS_MARGIN, State
+from aforesaid.fleet.layout import COUNT_MAX, MARGIN, PROCESS_BITS, SLOTS_MARGIN, State
 from aforesaid.fleet.lists import append, row
 from aforesaid.fleet.queues import count_control, push, stop
 from aforesaid.fleet.states import Kind, Out, Status
-from aforesaid.fleet.tables import events, hot, links, logs, masks, processes, slots
+from aforesaid.fleet.tables import events, hot, links, logs, masks, opens, processes, slots
 from aforesaid.fleet.wiring import bit_of, column_of
 
 
@@ -25,6 +25,8 @@ def new_message(w: State, said: int) -> int:
     while oldest < serial and slots(w)[oldest & (masks(w).shape[0] - 1)].live == 0:
         oldest += 1
     w.oldest = oldest
+    if serial >= COUNT_MAX:
+        stop(w, Status.FULL, 0, 0)
     if serial - w.kept + SLOTS_MARGIN > masks(w).shape[0]:
         stop(w, Status.ROOM, 0, 0)
     return serial
@@ -50,7 +52,8 @@ def new(w: State, p: int, serial: int, via: int) -> None:
     slot, near = slots(w)[s], hot(w)[p]
     count = near.open_count
     for word in range(near.words):
-        masks(w)[s, p + word * processes(w).shape[0]] = DELIVERED | near.open_mask[word]
+        column = p + word * processes(w).shape[0]
+        masks(w)[s, column] = opens(w)[column]
     if via >= 0:
         masks(w)[s, column_of(w, via, p)] &= ~bit_of(w, via, p)
         count -= 1

@@ -211,12 +211,12 @@ def _says(paper: Paper, rng: np.random.Generator, enters: Records, crashes: Reco
     """Every second, processes chosen at random among all inside; different ones, if there are enough."""
     rows = []
     begin, end = round(paper.speak_from * 60), round(min(paper.speak_until, paper.minutes) * 60)
-    gone = {who: when for when, _, who, _ in crashes.tolist()}
+    gone = np.full(1 + max(enters["who"].max(), crashes["who"].max(initial=0)), NEVER)
+    gone[crashes["who"]] = crashes["at"]
     for second in range(begin, end):
         time = second * SECOND
         settled = enters["who"][enters["at"] <= time - SETTLED]
-        if gone:
-            settled = np.array([who for who in settled if gone.get(int(who), time + 1) > time])
+        settled = settled[gone[settled] > time]
         count = paper.broadcasts_per_second if len(settled) else 0
         chosen = rng.choice(settled, count, replace=count > len(settled))
         # A microsecond apart: one wave of copies follows the other, and finds its masks in the cache.

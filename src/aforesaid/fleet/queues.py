@@ -37,9 +37,15 @@ def send(
     if kind < KINDS_COUNTED:
         count_control(w, kind, 1)
     push(w, -1 - kind)
-    push(w, (source << 32) | target)
-    push(w, ((travels + 1) << 32) | (about + 1))
-    push(w, ((first + 1) << 32) | (second + 1))
+    push(w, pair(source, target))
+    push(w, pair(travels + 1, about + 1))
+    push(w, pair(first + 1, second + 1))
+
+
+@inner
+def pair(first: int, second: int) -> int:
+    """Two numbers in a word; uncompiled, they may be half words."""
+    return (int(first) << 32) | int(second)
 
 
 @inner
@@ -100,7 +106,7 @@ def advance(w: State, time: int) -> None:
 def choose(w: State, p: int, count: int) -> int:
     """A number below count, from the process's own stream (L'Ecuyer 1988: two generators combined)."""
     high = draw(w, p)
-    return ((high << 31) | draw(w, p)) % count
+    return ((high << 31) | draw(w, p)) % int(count)
 
 
 @inner

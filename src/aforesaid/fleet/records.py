@@ -1,16 +1,20 @@
 """Records: a class declares the fields, NumPy lays them out, numba reads them by name.
 
-A field is a word of 64 bits (`int`), a record, or so many of either: `Annotated[Int64s, 2]`,
-`Annotated[Rows[Arc], 120]`. `Rows` is also what a table of records is to a kernel.
+A field is a word of 64 bits (`int`), half of one (`Short`), a record, or so many of a kind:
+`Annotated[Int64s, 2]`, `Annotated[Rows[Arc], 120]`. `Rows` is also what a table of records is to a kernel.
 """
 
-from typing import Any, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 Int32s = npt.NDArray[np.int32]
+UInt32s = npt.NDArray[np.uint32]
 Int64s = npt.NDArray[np.int64]
+Short = Annotated[int, np.int32]
+"""A number that fits into half a word; to a kernel that computes with it, a word like any other."""
+SHORT_MAX = (1 << 31) - 1
 Records = npt.NDArray[np.void]
 """A table as Python sees it: `table["field"]` is a column."""
 
@@ -33,6 +37,8 @@ def _field(hint: Any) -> tuple[Any, ...]:
     if isinstance(hint, type) and issubclass(hint, Record):
         return (hint.dtype,)
     kind, many = hint.__origin__, hint.__metadata__
+    if kind is int:
+        return tuple(many)
     return (get_args(kind)[0].dtype if get_origin(kind) is Rows else np.int64, many)
 
 

@@ -2,86 +2,144 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end
-from aforesaid.fleet.layout import DELIVERED, MARGIN, PROCESS_BITS, TARGET_SHIFT, State
+from aforesaid.fleet.layout import DELIVERED, MARGIN, NEVER, PROCESS_BITS, TARGET_SHIFT, State
 from aforesaid.fleet.lists import append, row
 from aforesaid.fleet.memory import new, record
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Status
-from aforesaid.fleet.tables import events, fifo, hot, logs, masks, prefetch, processes, slots, wired, wires
+from aforesaid.fleet.tables import (
+    events,
+    fifo,
+    hot,
+    logs,
+    masks,
+    opens,
+    prefetch,
+    processes,
+    slots,
+    wired,
+    wires,
+)
 from aforesaid.fleet.wiring import bit_of, column_of
 
 LOW_PROCESS = (1 << PROCESS_BITS) - 1
 AHEAD = 6
 """How many forwards ahead the wire row of one is fetched."""
 
+HOT_AHEAD, LOG_AHEAD = 24, 12
+"""How many first receipts ahead what they need of a process is fetched."""
+
+MANY = 16
+"""Where one in so many columns is pushed, it takes less time to look at all."""
+
 
 @inner
 def spread(w: State, until: int) -> None:
-    """Forwards arrive, as many as follow one another: each is a copy at every process that its sender had a
-    safe link to. This is the hot loop."""
-    table, rows, near, log, queue = masks(w), wires(w), hot(w), logs(w), fifo(w)
-    head, tail, room = w.head, w.tail, queue.shape[0] - 1
-    slots_less_1, n = table.shape[0] - 1, near.shape[0]
-    while head < until:
-        forward = queue[head & room]
-        if forward < 0:
-            break
-        p, serial = forward & LOW_PROCESS, forward >> PROCESS_BITS
-        s = serial & slots_less_1
-        if slots(w)[s].said < 0:
-            break
-        if tail - head + MARGIN > room + 1 or w.event_count + MARGIN > events(w).shape[0]:
+    """Forwards of one message arrive, as many as follow one another: each is a copy at every process that its
+    sender had a safe link to. This is the hot loop.
+
+    Every copy flips its bit, and is pushed where the mask was 0. What the others expect that had it for the
+    first time is put into their masks when all copies are there: nothing here waits for what a copy finds.
+    """
+    table, rows, queue = masks(w), wires(w), fifo(w)
+    begin, tail, head, room = w.tail, w.tail, w.head, last_place(w)
+    serial, copies, twice = queue[head & room] >> PROCESS_BITS, 0, -1
+    s, traceable = serial & (table.shape[0] - 1), events(w).shape[0] - w.event_count
+    while head < until and queue[head & room] >> PROCESS_BITS == serial:
+        if tail - head + MARGIN > room + 1 or tail - begin + MARGIN > traceable:
             stop(w, Status.ROOM, 0, 0)
             break
+        p = queue[head & room] & LOW_PROCESS
         head += 1
-        following = queue[(head + AHEAD) & room]
-        if following >= 0:
-            prefetch(rows, (following & LOW_PROCESS) * rows.shape[1], 0)
-            prefetch(rows, (following & LOW_PROCESS) * rows.shape[1], 1)
-        begin, expected, noted, twice = tail, 0, 0, -1
+        following = queue[(head + AHEAD) & room] & LOW_PROCESS
+        prefetch(rows, following * rows.shape[1], 0)
+        prefetch(rows, following * rows.shape[1], 1)
         count = int(rows[p, 0])
+        copies += count
         for i in range(1, count + 1):
             packed = int(rows[p, i])
             column, bit = packed >> TARGET_SHIFT, 1 << (packed & 63)
             mask = table[s, column]
-            if mask & bit:
-                table[s, column] = mask ^ bit
-            elif mask == 0:
-                q = column if column < n else column % n
-                table[s, q] = DELIVERED | near[q].open_mask[0]
-                for word in range(1, near[q].words):
-                    table[s, q + word * n] = DELIVERED | near[q].open_mask[word]
-                table[s, column] &= ~bit
-                expected += near[q].open_count
-                noted += near[q].noting
-                at = near[q].logged
-                log[q, at & slots_less_1] = serial
-                near[q].logged = at + 1
-                queue[tail & room] = (serial << PROCESS_BITS) | q
-                tail += 1
-            else:
-                twice = column % n
-        # A first receipt expects one copy less than there are links, any other frees one: so all free one.
-        firsts = tail - begin
-        w.expected += expected - count
-        w.buffered += noted
-        w.receipts += count
-        w.deliveries += firsts
-        slots(w)[s].live += expected - count + firsts - 1
-        slots(w)[s].had += firsts
-        if w.tracing:
-            record_firsts(w, begin, tail, slots(w)[s].said)
-        if twice >= 0:
-            stop(w, Status.DUPLICATE, twice, slots(w)[s].said)
-            break
-    w.head, w.tail = head, tail
+            table[s, column] = mask ^ bit
+            queue[tail & room] = (serial << PROCESS_BITS) | column
+            tail += mask == 0
+            if mask & (DELIVERED | bit) == DELIVERED:
+                twice = column % hot(w).shape[0]
+    w.expected -= copies
+    w.receipts += copies
+    slots(w)[s].live -= copies + head - w.head
+    w.head = head
+    if (tail - begin) * MANY > table.shape[1]:
+        put_in_order(w, s, tail)
+    first_receipts(w, s, tail)
+    if twice >= 0:
+        stop(w, Status.DUPLICATE, twice, slots(w)[s].said)
+
+
+@inner
+def put_in_order(w: State, s: int, end: int) -> None:
+    """Push the same columns in their order: these and the next copies then find in a row what they need."""
+    table, queue, room, tail, serial = masks(w), fifo(w), last_place(w), w.tail, slots(w)[s].serial
+    for column in range(w.words_used * hot(w).shape[0]):
+        queue[tail & room] = (serial << PROCESS_BITS) | column
+        tail += 0 < table[s, column] < DELIVERED
+    if tail != end:
+        stop(w, Status.DUPLICATE, 0, slots(w)[s].said)
+
+
+@inner
+def first_receipts(w: State, s: int, end: int) -> None:
+    """The columns that were pushed are of processes that have this slot's message for the first time: they
+    expect it from their other in-links, log it, and pass it on."""
+    table, near, log, queue = masks(w), hot(w), logs(w), fifo(w)
+    room, ring, n = last_place(w), table.shape[0] - 1, near.shape[0]
+    slot, begin, tail, expected, noted = slots(w)[s], w.tail, w.tail, 0, 0
+    for place in range(begin, end):
+        prefetch(near, queue[(place + HOT_AHEAD) & room] & LOW_PROCESS, 0)
+        soon = process_at(w, min(place + LOG_AHEAD, end - 1))
+        prefetch(log, soon * log.shape[1] + (near[soon].logged & ring), 0)
+        q, found = process_at(w, place), table[s, queue[place & room] & LOW_PROCESS]
+        if found == 0 or (found & DELIVERED and near[q].words == 1):
+            stop(w, Status.DUPLICATE, q, slot.said)
+            continue
+        if found & DELIVERED:
+            continue  # Its copies were the first in two words of its mask.
+        for word in range(near[q].words):
+            table[s, q + word * n] ^= opens(w)[q + word * n]
+        expected += near[q].open_count
+        noted += near[q].noting
+        log[q, near[q].logged & ring] = slot.serial
+        near[q].logged += 1
+        queue[tail & room] = (slot.serial << PROCESS_BITS) | q
+        tail += 1
+    w.tail = tail
+    w.expected += expected
+    w.buffered += noted
+    w.deliveries += tail - begin
+    slot.live += expected + tail - begin
+    slot.had += tail - begin
+    if w.tracing:
+        record_firsts(w, begin, tail, slot.said)
+
+
+@inner
+def last_place(w: State) -> int:
+    """The last of the FIFO's ring: the compiler sees that it is positive, and so is a place up to it."""
+    return int(fifo(w).shape[0] - 1) & (NEVER - 1)
+
+
+@inner
+def process_at(w: State, place: int) -> int:
+    """Whose column stands at a place of the FIFO."""
+    column, n = fifo(w)[place & last_place(w)] & LOW_PROCESS, hot(w).shape[0]
+    return int(column if column < n else column % n)
 
 
 @inner
 def record_firsts(w: State, begin: int, end: int, said: int) -> None:
     """Trace the deliveries whose forwards were pushed just now."""
     for place in range(begin, end):
-        q = fifo(w)[place & (fifo(w).shape[0] - 1)] & LOW_PROCESS
+        q = fifo(w)[place & last_place(w)] & LOW_PROCESS
         if processes(w)[q].traced:
             record(w, q, said)
 

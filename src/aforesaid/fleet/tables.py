@@ -18,7 +18,7 @@ from numba.np import arrayobj
 from aforesaid.fleet import layout
 from aforesaid.fleet.compiled import JIT_DISABLED
 from aforesaid.fleet.layout import State
-from aforesaid.fleet.records import Int32s, Int64s, Record, Rows
+from aforesaid.fleet.records import Int32s, Int64s, Record, Rows, UInt32s
 
 arrays: Any = arrayobj
 llvm: Any = cgutils
@@ -103,9 +103,10 @@ prefetch: Callable[[Any, int, int], None] = _fetched_anyway if JIT_DISABLED else
 
 hot: Callable[[State], Rows[layout.Hot]] = _table("hot", layout.Hot)
 masks: Callable[[State], Int64s] = _table("masks", np.int64, 2)
-wires: Callable[[State], Int32s] = _table("wires", np.int32, 2)
+opens: Callable[[State], Int64s] = _table("opens", np.int64)
+wires: Callable[[State], UInt32s] = _table("wires", np.uint32, 2)
 wired: Callable[[State], Int32s] = _table("wired", np.int32, 2)
-logs: Callable[[State], Int64s] = _table("logs", np.int64, 2)
+logs: Callable[[State], Int32s] = _table("logs", np.int32, 2)
 processes: Callable[[State], Rows[layout.Process]] = _table("processes", layout.Process)
 rows: Callable[[State], Rows[layout.Row]] = _table("rows", layout.Row)
 links: Callable[[State], Rows[layout.Link]] = _table("links", layout.Link)
@@ -113,6 +114,7 @@ fifo: Callable[[State], Int64s] = _table("fifo", np.int64)
 heap: Callable[[State], Rows[layout.Timer]] = _table("heap", layout.Timer)
 lanes: Callable[[State], Rows[layout.Timer]] = _table("lanes", layout.Timer)
 slots: Callable[[State], Rows[layout.Slot]] = _table("slots", layout.Slot)
+marks: Callable[[State], Int32s] = _table("marks", np.int32)
 series: Callable[[State], Rows[layout.Bucket]] = _table("series", layout.Bucket)
 events: Callable[[State], Rows[layout.Event]] = _table("events", layout.Event)
 schedule: Callable[[State], Rows[layout.Step]] = _table("schedule", layout.Step)

@@ -6,10 +6,13 @@ number whether it still holds.
 """
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import LANES, MARGIN, NEVER, State, Timer
+from aforesaid.fleet.layout import COUNT_MAX, LANES, MARGIN, NEVER, State, Timer
 from aforesaid.fleet.queues import stop
-from aforesaid.fleet.states import Status
-from aforesaid.fleet.tables import heap, lanes
+from aforesaid.fleet.states import Due, Status
+from aforesaid.fleet.tables import heap, lanes, links, prefetch, processes
+
+AHEAD = 4
+"""How many timers ahead what one looks at is fetched."""
 
 
 @inner
@@ -17,6 +20,8 @@ def arm(w: State, wait: int, due: int, first: int, second: int) -> int:
     """A timer that goes off after a wait; returns its number."""
     number = w.timers + 1
     w.timers = number
+    if number >= COUNT_MAX:
+        stop(w, Status.FULL, 0, 0)
     time = w.time + wait
     for lane in range(LANES):
         if w.waiting[lane].wait == wait:
@@ -78,10 +83,21 @@ def take_timer(w: State, lane: int) -> None:
         room = lanes(w).shape[0] // LANES
         row = lane * room + (w.waiting[lane].head & (room - 1))
         w.waiting[lane].head += 1
+        fetch_timer(w, lane * room + ((w.waiting[lane].head + AHEAD) & (room - 1)))
         take(w, lanes(w)[row])
     else:
         take(w, heap(w)[0])
         sift(w)
+
+
+@inner
+def fetch_timer(w: State, row: int) -> None:
+    """Fetch what a timer looks at to see whether it still holds: most do not, and have nothing else to do."""
+    timer = lanes(w)[row]
+    prefetch(processes(w), timer.first, 0)
+    if timer.due in (Due.HANDSHAKE, Due.CLOSE):
+        prefetch(links(w), timer.second, 0)
+        prefetch(links(w), timer.second, 1)
 
 
 @inner

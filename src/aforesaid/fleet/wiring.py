@@ -5,7 +5,7 @@ from aforesaid.fleet.ends import add_end, drop_end, end_of, far_end
 from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WIRES_MARGIN, State
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Out, Status
-from aforesaid.fleet.tables import hot, links, logs, masks, prefetch, processes, slots, wired, wires
+from aforesaid.fleet.tables import hot, links, logs, masks, opens, prefetch, processes, slots, wired, wires
 
 AHEAD = 12
 """How many places of a log ahead a mask is fetched."""
@@ -14,18 +14,18 @@ AHEAD = 12
 @inner
 def open_in(w: State, lid: int, p: int) -> None:
     """The in-link begins to bring copies: give it a bit."""
-    near = hot(w)[p]
+    near, n = hot(w)[p], hot(w).shape[0]
     mine = end_of(w, lid, p)
-    for word in range(masks(w).shape[1] // hot(w).shape[0]):
-        mask = near.open_mask[word]
+    for word in range(masks(w).shape[1] // n):
+        mask = opens(w)[p + word * n]
         for bit in range(BITS):
             if not (mask >> bit) & 1:
                 mine.into, mine.bit = In.OPEN, word * BITS + bit
-                near.open_mask[word] = mask | (1 << bit)
-                near.open_count += 1
                 widen(w, p, word + 1)
+                opens(w)[p + word * n] |= 1 << bit
+                near.open_count += 1
                 # The next one opens in another step, and may need a word more.
-                if near.open_count >= near.words * BITS and near.words * hot(w).shape[0] == masks(w).shape[1]:
+                if near.open_count >= near.words * BITS and near.words * n == masks(w).shape[1]:
                     stop(w, Status.ROOM, p, 0)
                 return
     stop(w, Status.FULL, p, 0)
@@ -36,7 +36,7 @@ def widen(w: State, p: int, words: int) -> None:
     """Use so many words of p's masks: each has to say which messages p has delivered."""
     n = processes(w).shape[0]
     for word in range(hot(w)[p].words, words):
-        hot(w)[p].words = word + 1
+        hot(w)[p].words, opens(w)[p + word * n] = word + 1, DELIVERED
         w.words_used = max(w.words_used, word + 1)
         for serial in range(w.oldest, w.serials):
             slot = serial & (masks(w).shape[0] - 1)
@@ -124,7 +124,7 @@ def drop_in(w: State, lid: int, p: int) -> None:
     state = mine.into
     if state == In.OPEN:
         forget_expected(w, p, column_of(w, lid, p), bit_of(w, lid, p))
-        near.open_mask[mine.bit // BITS] &= ~bit_of(w, lid, p)
+        opens(w)[column_of(w, lid, p)] &= ~bit_of(w, lid, p)
         near.open_count -= 1
         unwire(w, lid, far_end(w, lid, p))
     elif state == In.MIRRORED:

@@ -8,12 +8,24 @@ import numpy.typing as npt
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.fleet import layout
 from aforesaid.fleet.errors import FleetFull
-from aforesaid.fleet.layout import BITS, LANES, MARGIN, SLOTS_MARGIN, WIRES_MARGIN, WORDS_MAX, State
+from aforesaid.fleet.layout import (
+    BITS,
+    DELIVERED,
+    LANES,
+    MARGIN,
+    SLOTS_MARGIN,
+    WIRES_MARGIN,
+    WORDS_MAX,
+    State,
+)
 from aforesaid.fleet.plan import COLUMNS_MAX, Plan
 from aforesaid.fleet.states import In, Out, What
 from aforesaid.fleet.tables import LINE
 
 EVENTS_MAX = 1 << 18
+
+WIRES = 48
+"""Words of a wire row to begin with: three cache lines."""
 
 Table = npt.NDArray[Any]
 
@@ -30,9 +42,10 @@ class World:
         self.tables: dict[str, Table] = {
             "hot": _zeros(n, layout.Hot.dtype),
             "masks": _zeros((slots, n), np.int64),
-            "wires": _zeros((n, 1 + BITS), np.int32),
-            "wired": _zeros((n, 1 + BITS), np.int32),
-            "logs": _zeros((n, slots + layout.LOG_PADDING), np.int64),
+            "opens": _zeros(n, np.int64),
+            "wires": _zeros((n, WIRES), np.uint32),
+            "wired": _zeros((n, WIRES), np.int32),
+            "logs": _zeros((n, slots + layout.LOG_PADDING), np.int32),
             "processes": _zeros(n, layout.Process.dtype),
             "rows": _zeros(64 * n + 2 * MARGIN, layout.Row.dtype),
             "links": _zeros(16 * n + 2 * MARGIN, layout.Link.dtype),
@@ -40,6 +53,7 @@ class World:
             "heap": _zeros(n + 2 * MARGIN, layout.Timer.dtype),
             "lanes": _zeros(LANES * _power(2 * MARGIN + n), layout.Timer.dtype),
             "slots": _zeros(slots, layout.Slot.dtype),
+            "marks": _zeros(slots, np.int32),
             "series": _zeros(-(-plan.until // plan.bucket), layout.Bucket.dtype),
             "events": _zeros(EVENTS_MAX, layout.Event.dtype),
             "schedule": np.ascontiguousarray(plan.schedule),
@@ -61,7 +75,7 @@ class World:
 
     def _begin(self) -> None:
         plan, w = self.plan, self.w
-        self.hot["words"] = 1
+        self.hot["words"], self.opens[:] = 1, DELIVERED
         self.processes["chance"] = plan.chance
         self.processes["pending"] = self.processes["joining"] = -1
         self.processes["traced"][list(range(plan.processes) if plan.traced is None else plan.traced)] = 1
@@ -96,7 +110,7 @@ class World:
             self.tables["links"] = _longer(self.links)
         if (self.wires[:, 0] + WIRES_MARGIN >= self.wires.shape[1]).any():
             for name in ("wires", "wired"):
-                self.tables[name] = np.hstack([self.tables[name], np.zeros_like(self.tables[name])])
+                self.tables[name] = _wider(self.tables[name], self.wires.shape[1])
         self._lengthen_lanes()
         self._widen_masks()
         self._add_slots()
@@ -118,7 +132,8 @@ class World:
         if (self.hot["open_count"] >= words * BITS).any():
             if words == WORDS_MAX or (words + 1) * n > COLUMNS_MAX:
                 raise FleetFull(f"a process has more than {BITS * words} links (seed {self.plan.seed})")
-            self.tables["masks"] = np.hstack([self.masks, np.zeros((len(self.masks), n), np.int64)])
+            self.tables["masks"] = _wider(self.masks, n)
+            self.tables["opens"] = _wider(self.opens[None], n)[0]
 
     def _add_slots(self) -> None:
         """Twice the slots, and places in logs, if messages that are needed still take up most of them.
@@ -135,9 +150,9 @@ class World:
         if w.serials - w.kept + 2 * SLOTS_MARGIN <= len(self.slots):
             return
         count, first = len(self.slots), max(0, int(w.serials) - len(self.slots))
-        for name in ("slots", "masks"):
+        for name in ("slots", "masks", "marks"):
             self.tables[name] = _turned(self.tables[name], first, int(w.serials))
-        logs = np.zeros((len(self.logs), 2 * count + layout.LOG_PADDING), np.int64)
+        logs = _zeros((len(self.logs), 2 * count + layout.LOG_PADDING), np.int32)
         for log, old, logged in zip(logs, self.logs, self.hot["logged"], strict=True):
             log[: 2 * count] = _turned(old[:count], max(0, logged - count), logged)
         self.tables["logs"] = logs
@@ -156,6 +171,12 @@ def _longer(table: Table) -> Table:
     longer = _zeros((2 * len(table), *table.shape[1:]), table.dtype)
     longer[: len(table)] = table
     return longer
+
+
+def _wider(table: Table, by: int) -> Table:
+    wider = _zeros((len(table), table.shape[1] + by), table.dtype)
+    wider[:, : table.shape[1]] = table
+    return wider
 
 
 def _turned(ring: Table, first: int, end: int) -> Table:

@@ -8,13 +8,18 @@ import pytest
 from aforesaid.core import AforesaidError, Misbehaviour, Misuse
 from aforesaid.fleet import FleetBroken, FleetFull, FleetStopped
 from aforesaid.fleet.layout import Hot, Link, Process, State
-from aforesaid.fleet.records import Int64s, Record, Rows
+from aforesaid.fleet.records import SHORT_MAX, Int64s, Record, Rows, Short
 from aforesaid.fleet.states import COUNTED, Kind
 
 
 class Point(Record):
     x: int
     y: int
+
+
+class Pair(Record):
+    first: Short
+    second: Short
 
 
 class Path(Record):
@@ -39,11 +44,16 @@ def test_a_row_is_read_and_written_by_name() -> None:
     assert (table["last"]["x"].tolist(), table["tags"].tolist()) == ([0, 8], [[0, 0], [0, 9]])
 
 
-def test_what_a_first_receipt_needs_is_one_cache_line() -> None:
-    """Of a process with at most 248 links; and rows begin with a line, as their table does."""
-    place = {name: field[1] for name, field in (Hot.dtype.fields or {}).items()}
-    assert max(place[name] for name in ("open_count", "noting", "logged", "words")) < place["open_mask"] == 32
-    assert Hot.dtype.itemsize % 64 == Link.dtype.itemsize % 64 == 0
+def test_half_words_stand_in_pairs() -> None:
+    assert Pair.dtype.itemsize == 8
+    table = np.zeros(1, Pair.dtype)
+    table[0].first, table[0].second = SHORT_MAX, -1
+    assert table.tolist() == [(SHORT_MAX, -1)]
+
+
+def test_no_row_has_more_cache_lines_than_it_needs() -> None:
+    """Rows begin with a line, as their table does: of first receipts two share one, of links none."""
+    assert (64 % Hot.dtype.itemsize, Link.dtype.itemsize) == (0, 128)
 
 
 @pytest.mark.parametrize("record", [Hot, Link, Process, State])
