@@ -164,8 +164,8 @@ def test_a_stream_that_takes_the_place_of_another_is_told_after_its_loss() -> No
     async def main() -> None:
         async with answering("a", [Hello(1), Hello(2)]) as address:
             caller = Caller("b", at=address)
-            await caller.board.call_anyone(address)
-            await caller.board.call_anyone(address)
+            await caller.board.call_anyone(address, newcomer=True)
+            await caller.board.call_anyone(address, newcomer=True)
             assert caller.told == [("stands", 1), ("lost", 1), ("stands", 2)]
             await caller.board.close()
 

@@ -113,7 +113,7 @@ def test_nobody_joins_through_a_newcomer_that_is_no_member_yet() -> None:
             b = Node(Config.of({"name": "b", **PRC, "listen": at, "contact": address}))
             entering = asyncio.create_task(b.__aenter__())
             await asyncio.sleep(0.1)
-            with pytest.raises(Misuse, match=f"cannot reach a member at {at}: no member yet"):
+            with pytest.raises(Misuse, match=f"cannot reach a member at {at}: no member ever"):
                 await Node(Config.of({"name": "c", **PRC, "contact": at})).__aenter__()
             entering.cancel()
             await asyncio.gather(entering, return_exceptions=True)

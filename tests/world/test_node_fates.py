@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, Node
+from aforesaid import Config, Misuse, Node
 from aforesaid.security.keyfiles import write_cluster_key
 from world.node_stage import PORT, Stage, play
 
@@ -184,3 +184,36 @@ def test_a_node_whose_inbox_is_full_leaves_in_order_all_the_same() -> None:
         stage.heard["deaf"] = []
 
     play(deaf_leaver)
+
+
+def test_a_group_that_lost_itself_does_not_wait_for_newcomers_to_found_it() -> None:
+    """Found by a world (changing, seed 410): newcomers called all the while, and one was the first by name."""
+
+    async def torn(stage: Stage) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp"}
+        at = [f"{stage.world.host(name)}:{PORT}" for name in "abc"]
+        await stage.start("a", **facts)
+        for name in "bc":
+            await stage.start(name, contact=at[0], **facts)
+        await stage.until(lambda: all(len(stage.nodes[name].peers) > 1 for name in "abc"), "they do not link")
+        before = {name: stage.nodes[name].incarnation for name in "abc"}
+        stage.world.network.reset_streams(1.0)
+        for name in ("0", "1"):
+            where = {"listen": f"{stage.world.host(name)}:{PORT}", "contact": at}
+            config = Config.of({"name": name, **where, **facts})
+            stage.world.on(stage.world.boot(name), lambda config=config: keep_coming(stage, config))
+        await stage.until(
+            lambda: all(stage.nodes[name].incarnation > before[name] for name in "abc"), "some found nobody"
+        )
+        await stage.until(lambda: {"0", "1"} <= stage.nodes.keys(), "the newcomers are not let in")
+
+    async def keep_coming(stage: Stage, config: Config) -> None:
+        while True:
+            try:
+                async with Node(config) as node:
+                    stage.nodes[config.name] = node
+                    await asyncio.Event().wait()
+            except Misuse:
+                await asyncio.sleep(0.1)
+
+    play(torn)

@@ -306,9 +306,9 @@ class Node:
         if self._remembered:
             await self._rejoin(0, None)
         else:
-            await self._start(next_incarnation(self.config.directory), self._contacts())
+            await self._start(next_incarnation(self.config.directory), self._contacts(), newcomer=True)
 
-    async def _start(self, incarnation: int, contacts: Sequence[Address]) -> None:
+    async def _start(self, incarnation: int, contacts: Sequence[Address], newcomer: bool = False) -> None:
         """Begin an incarnation; it founds a group, or joins one through the first member that is there."""
         config = self.config
         host = Host(
@@ -319,7 +319,7 @@ class Node:
                 host.recorder = segments_of(config, incarnation, host.wall(), joined=bool(contacts))
             # From here on others may speak to us, and what they say must find the trace open.
             await host.carrier.start()
-            contact = await host.carrier.call(*contacts) if contacts else None
+            contact = await host.carrier.call(*contacts, newcomer=newcomer) if contacts else None
             host.begin(contact)
             await self._welcomed(host, contact)
         except BaseException as error:

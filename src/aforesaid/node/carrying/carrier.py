@@ -68,7 +68,7 @@ class Carrier(Protocol):
     def beat(self, now: Nanoseconds) -> None:
         """Called every so often: say to idle peers that we are here, and notice who is silent."""
 
-    async def call(self, *addresses: Address) -> Process:
+    async def call(self, *addresses: Address, newcomer: bool) -> Process:
         """Call whoever is at one of these, in this order; its name. For changing groups."""
 
     def introduce(self, peer: Process, address: Address) -> None:

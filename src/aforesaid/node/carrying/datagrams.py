@@ -138,7 +138,7 @@ class DatagramCarrier:
             elif now - peer.spoke >= self._heartbeat:
                 self._say(peer, b"", now)
 
-    async def call(self, *addresses: Address) -> Process:
+    async def call(self, *addresses: Address, newcomer: bool) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
 
     def introduce(self, peer: Process, address: Address) -> None:

@@ -56,6 +56,8 @@ class Hello(Struct, frozen=True, omit_defaults=True):
     """Where the sender takes calls."""
     refusal: Annotated[str, Meta(max_length=100)] = ""
     """Why the call is not taken."""
+    newcomer: bool = False
+    """From who calls: it was in no group yet, and will found none."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

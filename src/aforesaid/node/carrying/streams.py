@@ -83,8 +83,8 @@ class StreamCarrier:
         for peer in self.peers.values():
             self._switchboard.call(peer)
 
-    async def call(self, *addresses: Address) -> Process:
-        return await self._switchboard.call_anyone(*addresses)
+    async def call(self, *addresses: Address, newcomer: bool) -> Process:
+        return await self._switchboard.call_anyone(*addresses, newcomer=newcomer)
 
     def introduce(self, peer: Process, address: Address) -> None:
         self._fixed[peer] = address

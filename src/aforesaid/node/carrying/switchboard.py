@@ -18,6 +18,7 @@ from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.epochs import (
     CROSSED,
+    NEWCOMER,
     OUTSIDE,
     Epochs,
     Line,
@@ -110,6 +111,7 @@ class Switchboard:
         self._refused = refused
         self._user = user
         self._search = Search()
+        self._newcomer = False
         self._door = Door(self._contexts[0], self._opened, self._turned_out)
         self._hello = Hello()
         self._closed = False
@@ -131,8 +133,9 @@ class Switchboard:
     def advertised(self) -> str:
         return self._hello.address
 
-    async def call_anyone(self, *addresses: Address) -> Process:
+    async def call_anyone(self, *addresses: Address, newcomer: bool) -> Process:
         """Call whoever is at one of these; its name."""
+        self._newcomer = newcomer
         backoff, last = Backoff(), "nobody answers"
         for turn in range(1, ROUNDS_MAX + 1):
             for address in addresses:
@@ -225,7 +228,7 @@ class Switchboard:
 
     async def _hail(self, peer: Peer | None, greeting: Greeting) -> Greeted:
         if peer is None:
-            greeting.say(Hello(0, self._hello.address))
+            greeting.say(Hello(0, self._hello.address, newcomer=self._newcomer))
             return await greeting.answer
         epoch = self._epochs.hail(peer)
         try:
@@ -266,9 +269,10 @@ class Switchboard:
             self._tell_refusal(name, refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
-                self._search.called_by(name)
+                self._search.called_by(name, hello.newcomer)
                 self._book.learn([entry_of(name, incarnation, hello.address)])
-            greeting.say(Hello(refusal=refusal.reason))
+            outside = NEWCOMER if self._newcomer else OUTSIDE
+            greeting.say(Hello(refusal=outside if refusal.reason == OUTSIDE else refusal.reason))
             greeting.stream.close()
             return
         self._end_present(peer)
