@@ -104,6 +104,10 @@ class Caller:
         peer.stream, peer.epoch = stream, epoch
         self.told.append(("stands", epoch))
 
+    def turned_away(self, peer: Process, reason: str) -> None: ...
+
+    def not_let_in(self, name: Process, reason: str) -> None: ...
+
     def lost(self, peer: Peer, stream: Stream) -> None:
         assert peer.stream is stream
         peer.stream = None

@@ -20,6 +20,8 @@ FRIDGE_NOTE = ("buy bread / buy eggs", "buy bread and eggs")
             "fridge_note",
             {f"{name} reads: {text}" for name in ("ann", "ben", "cem") for text in FRIDGE_NOTE},
         ),
+        ("run_events", {"publish began", "publish ended"}),
+        ("change_feed", {"line: 600 of 600 rows", "no row came before what it refers to"}),
         ("pipeline", {"auditor: 20 orders, each heard of as intake -> pricing -> shipping"}),
     ],
 )

@@ -122,7 +122,7 @@ def test_nobody_takes_the_name_of_another_with_certificates(
             async with Node(configs["bob"]) as mallory:
                 await mallory.send({"alice"}, b"I am bob")
                 await until(lambda: alice.refused.get("certificate name", 0) > 0, "the name is not his")
-                assert alice.peers == {"bob": "silent"}
+                assert alice.peers == {"bob": "refused: its certificate is for another name"}
 
     run(main())
 

@@ -156,6 +156,9 @@ def test_a_stranger_to_the_key_is_not_let_in(tmp_path: Path) -> None:
             await nodes["alice"].send({"bob"}, b"between us")
             await take(nodes["bob"], 1)
             await until(lambda: "key" in nodes["alice"].refused, "the stranger is refused")
-            assert nodes["alice"].peers == {"bob": "connected", "carol": "silent"}
+            assert nodes["alice"].peers == {
+                "bob": "connected",
+                "carol": "refused: it uses another cluster key",
+            }
 
     run(main())

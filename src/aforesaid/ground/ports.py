@@ -9,17 +9,30 @@ from typing import Any, Protocol
 class Disk(Protocol):
     """The files a node keeps. Whatever fails is an OSError."""
 
-    def read(self, path: Path) -> str | None:
-        """The text of a small file; None: there is none."""
+    def read(self, path: Path) -> bytes | None:
+        """What is in a file; None: there is none."""
 
-    def replace(self, path: Path, text: str) -> None:
-        """Put this in its place, whole or not at all; forced to the disk when it returns."""
+    def replace(self, path: Path, data: bytes) -> None:
+        """Put this in its place, whole or not at all; forced to the disk when it returns. Its directory is
+        made if need be."""
+
+    def begin(self, path: Path, data: bytes) -> int:
+        """As `replace`, and the file is there to append to."""
 
     def append_to(self, path: Path) -> int:
-        """A new file to append to; its directory is made if need be."""
+        """A new file to append to; its directory is made, too."""
 
     def write(self, file: int, data: bytes) -> int:
         """Append; how many bytes were taken."""
+
+    def force(self, file: int) -> None:
+        """What was written to this file survives a loss of power from here on."""
+
+    def names(self, directory: Path) -> list[str]:
+        """Of the files in a directory, in order; none if there is no such directory."""
+
+    def remove(self, path: Path) -> None:
+        """A file that need not be there any more: a loss of power may bring it back."""
 
     def claim(self, path: Path) -> int:
         """Hold this file until it is closed, or the process ends; BlockingIOError if somebody holds it."""

@@ -15,16 +15,26 @@ RESERVED = 32
 class RealDisk:
     """The file system."""
 
-    def read(self, path: Path) -> str | None:
-        return path.read_text() if path.exists() else None
+    def read(self, path: Path) -> bytes | None:
+        return path.read_bytes() if path.exists() else None
 
-    def replace(self, path: Path, text: str) -> None:
+    def replace(self, path: Path, data: bytes) -> None:
+        os.close(self.begin(path, data))
+
+    def begin(self, path: Path, data: bytes) -> int:
+        path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".new")
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+            os.fsync(file)
+            beside.replace(path)
+            _force_names(path.parent)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
 
     def append_to(self, path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,6 +42,14 @@ class RealDisk:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
 
     write = staticmethod(os.write)
+    # The length of the file is forced with its data; when it was last written is not.
+    force = staticmethod(os.fdatasync if hasattr(os, "fdatasync") else os.fsync)
+
+    def names(self, directory: Path) -> list[str]:
+        return sorted(os.listdir(directory)) if directory.exists() else []
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
 
     def claim(self, path: Path) -> int:
         import fcntl  # Not everywhere, and needed here only.
@@ -46,6 +64,15 @@ class RealDisk:
         return file
 
     close = staticmethod(os.close)
+
+
+def _force_names(directory: Path) -> None:
+    """A file that was forced is not there after a loss of power if its name was not."""
+    file = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 class RealGround:

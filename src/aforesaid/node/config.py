@@ -83,8 +83,9 @@ class Config(Part, frozen=True):
     datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] = 1400
     heartbeat_s: Seconds = 1.0
     """An idle node says every so often that it is there; thrice as long in silence loses a connection."""
-    evict_after_s: SecondsOrNever = 0.0
-    """A peer that was silent for so long is evicted; 0: only an operator evicts."""
+    evict_after_s: SecondsOrNever = 30.0
+    """A peer of a fixed group that was silent for so long is evicted, by those who hear most of the group;
+    0: only an operator evicts."""
     linger_s: SecondsOrNever = 5.0
     """How long a node that closes waits until others have what it said."""
     options: dict[str, Any] = field(default_factory=dict)

@@ -28,6 +28,7 @@ FRAMES_MAX = 2**16
 """How many frames one body may hold."""
 
 _FIXED = Struct(f">BBBB{CLUSTER_BYTES}sQ")
+_NAME_LENGTH_AT = 3
 _encode = Encoder().encode
 _Frames = Annotated[list[bytes], Meta(max_length=FRAMES_MAX)]
 _decode: Callable[[bytes], list[bytes] | bytes] = Decoder(_Frames | bytes).decode
@@ -89,6 +90,12 @@ def read_header(data: bytes, cluster: bytes, mode: int) -> tuple[Header, int]:
         return Header(its_cluster, data[_FIXED.size : end].decode(), incarnation), end
     except UnicodeDecodeError:
         raise Refused("name") from None
+
+
+def claimed_name(data: bytes) -> Process:
+    """The name that a packet of whatever cluster, mode or version gives its sender; nothing proves it."""
+    length = data[_NAME_LENGTH_AT] if len(data) >= _FIXED.size else 0
+    return data[_FIXED.size : _FIXED.size + length].decode(errors="replace")
 
 
 class Clear:

@@ -17,6 +17,8 @@ SOMETIMES: dict[Kind, tuple[str, ...]] = {
         *("datagram lost", "datagram doubled", "datagram cut off", "socket full", "delay spike"),
         *("piece of a stream late", "piece of a stream cut off", "stream reset", "call cut off"),
         *("told: peer gone", "told: disconnected", "told: failed", "told: call failed"),
+        *("told: suspected", "told: heard again", "told: evicted"),
+        *("halt of less than half the time-out", "halt of more than half the time-out"),
     ),
     "changing": (
         *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway"),

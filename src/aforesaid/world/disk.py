@@ -27,6 +27,8 @@ class WorldDisk:
 
     def __init__(self) -> None:
         self.files: dict[Path, _File] = {}
+        self.removed: dict[Path, _File] = {}
+        """What may come back when power is lost."""
         self.room: int | None = None
         """So many bytes more can be written; None: any number."""
         self.slow_s = 0.0
@@ -41,14 +43,24 @@ class WorldDisk:
         return OpenDisk(self, machine)
 
     def lose_power(self, chance: Random) -> int:
-        """What was not forced is gone, from anywhere on; how many bytes."""
+        """What was not forced is gone, from anywhere on, or was never written in places; how many bytes."""
         lost = 0
+        for path, file in self.removed.items():
+            if path not in self.files and chance.random() < 0.5:
+                self.files[path] = file
+        self.removed.clear()
         for path, file in self.files.items():
+            before = bytes(file.data)
             keep = chance.randint(file.forced, len(file.data))
-            if keep < len(file.data):
-                lost += len(file.data) - keep
+            lost += len(file.data) - keep
+            del file.data[keep:]
+            if chance.random() < 0.5:
+                # Pages reach a disk in any order.
+                hole = slice(*sorted(chance.randint(file.forced, keep) for _ in range(2)))
+                file.data[hole] = bytes(hole.stop - hole.start)
+                lost += hole.stop - hole.start
+            if file.data != before:
                 self.torn.add(path)
-                del file.data[keep:]
         return lost
 
     def number(self) -> int:
@@ -82,17 +94,26 @@ class OpenDisk:
         self._files: dict[int, _File] = {}
         self._claimed: dict[int, Path] = {}
 
-    def read(self, path: Path) -> str | None:
+    def read(self, path: Path) -> bytes | None:
         file = self._disk.files.get(path)
-        return None if file is None else file.data.decode()
+        return None if file is None else bytes(file.data)
 
-    def replace(self, path: Path, text: str) -> None:
+    def replace(self, path: Path, data: bytes) -> None:
         self._machine.effect()
         self._wait()
-        data = bytearray(text.encode())
-        if len(self._disk.take(bytes(data))) < len(data):
+        if len(self._disk.take(data)) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._disk.files[path] = _File(data, forced=len(data))
+        self._disk.files[path] = _File(bytearray(data), forced=len(data))
+
+    def begin(self, path: Path, data: bytes) -> int:
+        number = self._opened()
+        try:
+            self.replace(path, data)
+        except OSError:
+            self.close(number)
+            raise
+        self._files[number] = self._disk.files[path]
+        return number
 
     def append_to(self, path: Path) -> int:
         self._machine.effect()
@@ -108,6 +129,18 @@ class OpenDisk:
         taken = self._disk.take(data)
         self._files[file].data += taken
         return len(taken)
+
+    def force(self, file: int) -> None:
+        self._machine.effect()
+        self._files[file].forced = len(self._files[file].data)
+
+    def names(self, directory: Path) -> list[str]:
+        return sorted(path.name for path in self._disk.files if path.parent == directory)
+
+    def remove(self, path: Path) -> None:
+        self._machine.effect()
+        if (file := self._disk.files.pop(path, None)) is not None:
+            self._disk.removed[path] = file
 
     def claim(self, path: Path) -> int:
         self._machine.effect()

@@ -30,6 +30,12 @@ class Above(Protocol):
     def said_bye(self, peer: Process) -> None:
         """A peer has left for good."""
 
+    def turned_away(self, peer: Process, reason: str) -> None:
+        """A peer says that nothing of this node is let in there, and why."""
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        """Something was refused that came, or seemed to come, from a process of this name."""
+
     def is_member(self) -> bool:
         """False for a newcomer to a changing group that was not let in yet."""
 

@@ -231,6 +231,13 @@ class StreamCarrier:
             self._above.lost(peer.name)
             self._above.has_room()
 
+    def turned_away(self, peer: Process, reason: str) -> None:
+        if not self._changing:
+            self._above.turned_away(peer, reason)
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        self._above.not_let_in(name, reason)
+
     def failed(self, error: Exception) -> None:
         self._above.failed(error)
 

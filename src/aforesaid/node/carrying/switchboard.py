@@ -16,7 +16,14 @@ from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership.epochs import CROSSED, OUTSIDE, Epochs, Line, Patience, Restarted
+from aforesaid.protocols.membership.epochs import (
+    CROSSED,
+    OUTSIDE,
+    Epochs,
+    Line,
+    Patience,
+    TurnedAway,
+)
 from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
 from aforesaid.transport import Address, Backoff, Door, Stream, dial
 from aforesaid.wire.packet import Header
@@ -72,6 +79,12 @@ class User(Protocol):
 
     def given_up(self, peer: Peer) -> None:
         """The peer cannot be reached."""
+
+    def turned_away(self, peer: Process, reason: str) -> None:
+        """A peer does not take our call."""
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        """Whoever seems to have this name was refused."""
 
     def failed(self, error: Exception) -> None: ...
 
@@ -173,7 +186,7 @@ class Switchboard:
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
                     tell("call failed", level="debug", peer=peer.name, error=str(error))
-                    _warn_of_restart(error)
+                    self._tell_refusal(peer.name, error)
                     crossed = isinstance(error, Refused) and error.reason == CROSSED
                     if patience.spent(crossed):
                         break
@@ -241,6 +254,7 @@ class Switchboard:
         error = greeting.answer.exception()
         if error is not None:
             self._refused[error.reason if isinstance(error, Refused) else "stream"] += 1
+            self._tell_refusal(greeting.claimed_name, error)
             greeting.stream.abort()
             return
         greeted = greeting.answer.result()
@@ -249,7 +263,7 @@ class Switchboard:
             peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
-            _warn_of_restart(refusal)
+            self._tell_refusal(name, refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
                 self._search.called_by(name)
@@ -261,17 +275,18 @@ class Switchboard:
         greeting.say(Hello(epoch, self._hello.address))
         self._user.stands(peer, greeting.stream, greeted, epoch, greeting)
 
+    def _tell_refusal(self, name: Process, error: BaseException) -> None:
+        if isinstance(error, TurnedAway):
+            self._user.turned_away(name, error.reason)
+        elif isinstance(error, Refused | ssl.SSLError):
+            self._user.not_let_in(name, error.reason if isinstance(error, Refused) else "tls")
+
     def _end_present(self, peer: Peer) -> None:
         """Another stream takes the place of the present one, of which both ends have lost a suffix."""
         if peer.stream is not None:
             stream = peer.stream
             stream.abort()
             self._user.lost(peer, stream)
-
-
-def _warn_of_restart(error: Exception) -> None:
-    if isinstance(error, Restarted):
-        tell("restarted", level="warning", peer=error.name, advice="evict it; it has lost its state")
 
 
 async def _gone_through(streams: list[Stream]) -> None:

@@ -30,7 +30,7 @@ def next_incarnation(directory: str | None, last: int = 0) -> int:
         new = max(new, 0 if kept is None else int(kept) + 1)
         if new > _MAX:
             raise ValueError(f"{new} would be too large")
-        disk.replace(path, f"{new}\n")
+        disk.replace(path, b"%d\n" % new)
     except ValueError as error:
         advice = "remove it if the clock is right, which gives the next one"
         raise Misuse(f"{path} holds no incarnation; {advice}: {str(error)[:100]}") from error

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from aforesaid.core import Misuse
-from aforesaid.node.host import Isolated
+from aforesaid.node.endings import Isolated
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
 from aforesaid.node.operating.logs import tell

@@ -27,7 +27,8 @@ class Members:
         if self._path is None:
             return []
         try:
-            return [Address.parse(line) for line in (self._disk.read(self._path) or "").splitlines()]
+            lines = (self._disk.read(self._path) or b"").decode().splitlines()
+            return [Address.parse(line) for line in lines]
         except (OSError, UnicodeDecodeError, Misuse):
             return []
 
@@ -39,7 +40,8 @@ class Members:
         members = frozenset(list(known)[:KEPT])
         if members and members != self._kept:
             try:
-                self._disk.replace(self._path, "".join(f"{each}\n" for each in sorted(members)))
+                lines = "".join(f"{each}\n" for each in sorted(members))
+                self._disk.replace(self._path, lines.encode())
                 self._kept = members
             except OSError:
                 return

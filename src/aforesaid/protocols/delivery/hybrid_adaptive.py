@@ -51,7 +51,7 @@ from aforesaid.protocols.delivery.hybrid_process import Key
 from aforesaid.protocols.repair import NONE, appended
 
 
-class Entry(Struct, eq=False):
+class Entry(Struct, eq=False, gc=False):
     """What a process keeps of a message it said."""
 
     previous: dict[Process, int]
@@ -109,19 +109,23 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     # ----------------------------------------------------------------------------------------------- to leave
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, k = self.u, self.u.next
+        u, p, k = self.u, self.p, self.u.next
         previous: dict[Process, int] = {}
         for peer in others:
             channel = self.channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
             channel.last = k
-        view = self.told + len(self.tellings)
-        u.add(Entry(previous, previous.copy(), self.p.next, view, payload))
+        entry = Entry(previous, previous.copy(), p.next, self.told + len(self.tellings), payload)
+        u.add(entry)
         if not previous and u.first == k:
             u.remove()
             self.m1 = u.first
-        else:
+        elif self.m1 < k or p.first < p.next or self.tellings or self.constraints.on:
             self._try_send(now, out)
+        else:
+            # Nothing is unsent before it, and nothing can hold it back.
+            self._leave(k, entry, now, out)
+            self.m1 = k + 1
 
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.m1
@@ -172,17 +176,17 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         leaving = []
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
-            known = on.get(peer)
-            waits = tuple([new(Wait, (by, it.number)) for by, it in known.items()]) if known else ()
+            waits: tuple[Wait, ...] = ()
+            if peer in on:
+                waits = tuple([new(Wait, (by, it.number)) for by, it in on[peer].items()])
             leaving.append((peer, waits, constraints.sent(peer, k)))
         for peer, waits, own in leaving:
-            channel = self.channels[peer]
+            channel, previous = self.channels[peer], entry.previous[peer]
             names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(waits))
             if unnamed:
                 channel.unnamed.append((unnamed, k))
             if named:
                 channel.named.append((named, k))
-            previous = entry.previous[peer]
             content = ((), self.incarnation, k, previous, waits, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
             entry.copies[peer] = frame, own
@@ -199,7 +203,12 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         kind = type(message)
         if kind is Ack or kind is Early:
             self._acknowledged(source, channel, message, now, out)
-            self._after_ack(source, channel, now, out)
+            if channel.polls or (channel.unacked and self._owes_acks(channel)):
+                self._poll(source, channel, now, out)
+            if self.asking:
+                self._answer(out)
+            if self.m1 < self.u.next:
+                self._try_send(now, out)
             return
         if message.gone:
             if kind is Notice:
@@ -218,16 +227,16 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self._answered(source, message.round, now, out)
 
     def _arrived(self, source: Process, channel: Any, message: Any, now: Nanoseconds, out: Effects) -> None:
-        _, _, number, previous, _, names, opaque, _ = message
+        _, _, number, previous, waits, names, opaque, _ = message
         delivered, constraints = channel.delivered, self.constraints
         news = not opaque and source in constraints.learnt and constraints.unnamed(source, number, names)
         if number <= delivered:
             out.send((source,), new(Ack, (delivered, 0)))
-        elif previous == delivered and self._ready(source, channel, message):
+        elif previous == delivered and (not (waits or channel.cons) or self._ready(source, channel, message)):
             if channel.early is None and source not in self.watch:
-                waited = bool(channel.missing or channel.cons)
+                calm = not (channel.missing or channel.cons)
                 self._deliver(source, channel, message, now, out)
-                self._delivered(source, channel, waited, now, out)
+                self._delivered(source, channel, calm, now, out)
             else:
                 if channel.early is None:
                     channel.early = {}
@@ -273,26 +282,30 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     ) -> None:
         """Of what the peer told us, more is known to hold."""
         _, permitted, held = holds
-        missing, cons = channel.missing, channel.cons
-        before = len(missing) + len(cons)
+        missing, cons, news = channel.missing, channel.cons, False
         if permitted > channel.permitted:
             channel.permitted = permitted
             while missing and missing[0] <= permitted:
                 self._release((source, missing.popleft()), now, out)
-            channel.missing = missing or NONE
+                news = True
+            if not missing:
+                channel.missing = NONE
         if held > channel.held:
             channel.held = held
             while cons and cons[0].number <= held:
                 self._fulfil(cons.popleft())
-        if len(missing) + len(cons) == before:
+                news = True
+        if not news:
             return
         channel.patience = 1
-        if channel.permits.timed and not 0 < self._wanted(channel) <= channel.permits.timed:
+        timed = channel.permits.timed
+        if timed and not ((missing and missing[0] <= timed) or (cons and cons[0].number <= timed)):
             channel.permits.ended(now)
         self._be_patient(source, channel, now, out)
         if channel.early:
             self._deliver_all([source], now, out)
-        self._go_ahead(now, out)
+        if self.constraints.news or self.asking or self.m1 < self.u.next:
+            self._go_ahead(now, out)
 
     def _fulfil(self, telling: Telling) -> None:
         """All that it named holds."""
@@ -301,14 +314,6 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         while self.tellings and self.tellings[0][1].done:
             self.tellings.popleft()
             self.told += 1
-
-    def _after_ack(self, source: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
-        if channel.unacked or channel.polls:
-            self._poll(source, channel, now, out)
-        if self.asking:
-            self._answer(out)
-        if self.m1 < self.u.next:
-            self._try_send(now, out)
 
     def _poll(self, peer: Process, channel: AdaptiveChannel, now: Nanoseconds, out: Effects) -> None:
         """If acks are missing that may not come by themselves, ask now and then, until that is over."""
@@ -357,14 +362,15 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
 
     def _progress(self, peer: Process, channel: AdaptiveChannel) -> bool:
         """Whether more is known to hold of what messages to the peer did not name, or named."""
-        unnamed, named = channel.unnamed, channel.named
-        before = len(unnamed) + len(named)
+        unnamed, named, news = channel.unnamed, channel.named, False
         below = channel.run = self.constraints.closed_below(peer, channel.run)
         while unnamed and unnamed[0][0] < below:
-            channel.given = unnamed.popleft()[1]
+            _, channel.given = unnamed.popleft()
+            news = True
         while named and named[0][0] < below:
-            channel.holding = named.popleft()[1]
-        return len(unnamed) + len(named) < before
+            _, channel.holding = named.popleft()
+            news = True
+        return news
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:
         for peer in due:
@@ -373,13 +379,13 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             out.send((peer,), new(Holds, (gone, channel.given, channel.holding)))
 
     def _wanted(self, channel: Any) -> int:
-        oldest = channel.missing[0] if channel.missing else 0
+        oldest: int = channel.missing[0] if channel.missing else 0
         if channel.cons and not 0 < oldest < channel.cons[0].number:
             oldest = channel.cons[0].number
-        return int(oldest)
+        return oldest
 
     def _impatient(self, channel: Any) -> bool:
-        return bool(channel.missing or channel.cons) or self._owes_acks(channel)
+        return True if channel.missing or channel.cons else self._owes_acks(channel)
 
     def _owes_acks(self, channel: Any) -> bool:
         """Acks may wait, too: for one who is gone, or so long that nothing flies any more."""

@@ -78,7 +78,7 @@ class Flushed(NamedTuple):
     round: Number
 
 
-class Telling(Struct, eq=False):
+class Telling(Struct, eq=False, gc=False):
     """What a message delivered here named: its sender will tell when all of that holds."""
 
     number: int

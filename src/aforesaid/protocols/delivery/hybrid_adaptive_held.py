@@ -73,7 +73,7 @@ class Holding(HybridProcess[E]):
             if channel is None or channel.early is None:
                 continue
             early, before = channel.early, channel.delivered
-            waited, watchers = bool(channel.missing or channel.cons), self.watch.get(source)
+            calm, watchers = not (channel.missing or channel.cons), self.watch.get(source)
             while (message := early.get(channel.delivered)) and self._ready(source, channel, message):
                 del early[message.previous]
                 self._deliver(source, channel, message, now, out)
@@ -83,14 +83,14 @@ class Holding(HybridProcess[E]):
             if watchers is not None and not watchers:
                 self.watch.pop(source, None)
             if channel.delivered > before:
-                self._delivered(source, channel, waited, now, out)
+                self._delivered(source, channel, calm, now, out)
 
-    def _delivered(self, source: Process, channel: Any, waited: bool, now: Nanoseconds, out: Effects) -> None:
+    def _delivered(self, source: Process, channel: Any, calm: bool, now: Nanoseconds, out: Effects) -> None:
         """Acknowledge; if nothing was expected of the peer before, but is now, see to it that it comes."""
         out.send((source,), new(Ack, (channel.delivered, 0)))
         if self.evicted:
             self._give_notice(source, channel, out)
-        if not waited and (channel.missing or channel.cons):
+        if calm and (channel.missing or channel.cons):
             self._be_patient(source, channel, now, out)
 
     def _await_no_more(self, peer: Process, now: Nanoseconds, out: Effects) -> None:

@@ -40,7 +40,7 @@ FACTS_MAX = 1024
 Pair = tuple[Process, Process]
 
 
-class Constraint(Struct, eq=False):
+class Constraint(Struct, eq=False, gc=False):
     """One constraint, known here."""
 
     at: Process
@@ -103,19 +103,21 @@ class Constraints:
 
     def acknowledged(self, constraint: Constraint) -> None:
         """A message sent from here is delivered."""
-        constraint.open = False
         self.news = True
-        pair = constraint.at, self.me
-        if self.candidates.get(pair) is constraint:
-            del self.candidates[pair]
+        if constraint.open:
+            constraint.open = False
+            pair = constraint.at, self.me
+            if self.candidates.get(pair) is constraint:
+                del self.candidates[pair]
 
-    def hold(self, names: Iterable[Name]) -> None:
+    def hold(self, names: Sequence[Name]) -> None:
         """These constraints hold, and so do all that they imply."""
         facts, learnt = self.facts, self.learnt
         for at, by, number in names:
             pair = at, by
             if number > facts.get(pair, 0):
                 facts[pair] = number
+        for at, by, number in names if learnt else ():
             if by in learnt and at in learnt[by]:
                 self._close(at, by, number)
         while len(facts) > FACTS_MAX:
@@ -145,17 +147,18 @@ class Constraints:
     def chosen(self, peer: Process, room: int) -> tuple[tuple[Name, ...], int, int]:
         """What a message to the peer names, the youngest first; and up to which places it waits, for what it
         does not name, and for that, too. 0: there is nothing."""
-        candidates = self.candidates
-        own = (peer, self.me) in candidates
-        available = len(candidates) - self.concerned.get(peer, 0) - own
+        candidates, concerned = self.candidates, self.concerned.get(peer, 0)
+        own = candidates.get((peer, self.me))
+        available = len(candidates) - concerned - (own is not None)
         if not available:
             return (), 0, 0
-        if available + own == len(candidates):
-            # Nothing of what was learnt concerns the peer.
-            names = [it.name for it in islice(reversed(candidates.values()), room + 2) if it.at != peer]
-            last = self._wait(peer, candidates[names[0][:2]]) if room else 0
-            unnamed = self._wait(peer, candidates[names[room][:2]]) if available > room else 0
-            return tuple(names[:room]), unnamed, last
+        if not concerned:
+            youngest = list(islice(reversed(candidates.values()), room + 2))
+            if own in youngest:
+                youngest.remove(own)
+            last = self._wait(peer, youngest[0]) if room else 0
+            unnamed = self._wait(peer, youngest[room]) if available > room else 0
+            return tuple([it.name for it in youngest[:room]]), unnamed, last
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -182,7 +185,11 @@ class Constraints:
         while order.first < end:
             head = order.peek
             if head.open:
-                dirty[head.at] = dirty[head.by] = dirty[head.told_by] = None
+                # Towards these it does not count: if anybody waits for more, it may be one of them.
+                if head.place <= self.awaited:
+                    dirty[head.at] = None
+                    if head.by != self.me:
+                        dirty[head.by] = dirty[head.told_by] = None
                 break
             order.remove()
             for peer in head.waiting:
@@ -193,10 +200,12 @@ class Constraints:
         """All constraints before this place are closed, or concern the peer; `run`: what was said last."""
         order = self.order
         place, end = order.first, order.next
-        if place == end or not order.peek.concerns(peer):
+        if place == end:
             return place
-        if place < run:
-            place = run
+        head = order.peek
+        if head.at != peer and head.by != peer and head.told_by != peer:
+            return place
+        place = place + 1 if place >= run else run
         while place < end:
             constraint = order[place]
             if constraint.open and not constraint.concerns(peer):

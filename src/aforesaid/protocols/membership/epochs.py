@@ -32,7 +32,10 @@ CROSSINGS_MAX = 100
 """How often a peer of a changing group may say that its own call is on its way."""
 
 OUTSIDE = "no member yet"
-"""Why a newcomer takes no calls."""
+"""Why who has lost its group takes no calls."""
+
+NEWCOMER = "no member ever"
+"""Why who was in no group yet takes no calls."""
 
 CROSSED = "crossed"
 """Why a call is not taken if there is a stream already, or a call on its way that counts."""
@@ -44,6 +47,10 @@ class Restarted(Refused):
     def __init__(self, name: Process) -> None:
         super().__init__("incarnation")
         self.name = name
+
+
+class TurnedAway(Refused):
+    """The word of the other end that our call is not taken."""
 
 
 class Line:
@@ -111,7 +118,7 @@ class Epochs(Generic[AnyLine]):
     def answered(self, name: Process, incarnation: int, epoch: int, refusal: str) -> AnyLine:
         """Our call has this answer; the line on which the new stream is to stand."""
         if refusal:
-            raise Refused(refusal)
+            raise TurnedAway(refusal)
         line = self._line(name)
         if line.stream is not None and epoch <= line.epoch:
             raise Refused(CROSSED)

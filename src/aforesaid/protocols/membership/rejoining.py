@@ -11,6 +11,8 @@ rounds long. Everyone who takes the call is a member, for who is not says so. Th
   founds nothing before the caller itself has told it that it looks for the group as well: else two whose
   searches overlap by so little that only one of them reached the other would both found. And who is to found
   does so at once: during a pause others would search in vain and found too.
+- Newcomers, who never were in the group, found nothing, and say so when they call and when they are called:
+  nobody leaves the founding to them, nor waits to hear whether they are members.
 - Who leaves the younger part of a group that fell apart calls the older part first, where it was told of it,
   and founds nothing because of that one call: its group is there, perhaps at another address.
 - Who was not let in somewhere asks there last the next time.
@@ -21,7 +23,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from aforesaid.core import Process
-from aforesaid.protocols.membership.epochs import OUTSIDE
+from aforesaid.protocols.membership.epochs import NEWCOMER, OUTSIDE
 
 ROUNDS_MAX = 6
 """How often a newcomer calls all it knows of, over some two seconds."""
@@ -46,10 +48,13 @@ class Search:
         """A call was answered so."""
         if reason == OUTSIDE:
             self.outsiders.add(name)
+        elif reason == NEWCOMER:
+            self._callers.discard(name)
 
-    def called_by(self, name: Process) -> None:
+    def called_by(self, name: Process, newcomer: bool = False) -> None:
         """Somebody called here: it looks for the group, or is a member that knows of this process."""
-        self._callers.add(name)
+        if not newcomer:
+            self._callers.add(name)
 
     @property
     def undecided(self) -> bool:

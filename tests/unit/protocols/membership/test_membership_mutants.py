@@ -81,14 +81,14 @@ class FoundsLater(Rejoining[str]):
 
 
 class HearsNoCallers(Search):
-    def called_by(self, name: Process) -> None:
+    def called_by(self, name: Process, newcomer: bool = False) -> None:
         pass
 
 
 class TakesCallersForOutsiders(Search):
     """Though a member may have called."""
 
-    def called_by(self, name: Process) -> None:
+    def called_by(self, name: Process, newcomer: bool = False) -> None:
         self.outsiders.add(name)
 
 

@@ -11,6 +11,8 @@ from aforesaid.protocols.membership.epochs import (
     CALLS_MAX,
     CROSSED,
     CROSSINGS_MAX,
+    NEWCOMER,
+    OUTSIDE,
     Epochs,
     Line,
     Patience,
@@ -120,6 +122,18 @@ def test_who_despairs_founds_unless_somebody_else_is_to_found_or_may_be_a_member
     called.called_by("c")
     for search in (looking, called):
         assert not Rejoining[str]("b", founder=False, elsewhere=None).unreached(search, despairs=True)
+
+
+def test_nobody_waits_for_newcomers_to_found_or_to_say_whether_they_are_members() -> None:
+    search = Search()
+    search.refused("a", NEWCOMER)
+    search.called_by("a", newcomer=True)
+    search.refused("c", OUTSIDE)
+    assert Rejoining[str]("b", founder=False, elsewhere=None).unreached(search)
+    search.called_by("d")
+    assert not Rejoining[str]("b", founder=False, elsewhere=None).unreached(search), "d may be a member"
+    search.refused("d", NEWCOMER)
+    assert Rejoining[str]("b", founder=False, elsewhere=None).unreached(search)
 
 
 def test_only_who_knows_of_nobody_is_the_whole_group() -> None:
