@@ -256,12 +256,14 @@ class StreamCarrier:
         if size > room:
             # It does not take what is said to it. A link that loses a part of what was said on it is no link
             # any more. In a fixed group all is sent again until it is there, here what does not fit now.
-            self.refused["slow peer"] += 1
+            if self._changing or len(records) == 1:
+                self.refused["slow peer"] += 1
             if self._changing:
                 self.given_up(peer)
-                return
-            records = _fitting(records, room)
-            size = sum(map(len, records))
+            elif len(records) > 1:
+                for each in records:  # The kernel may take some at once.
+                    self._write(peer, [each])
+            return
         if peer.stream is not None and not peer.queue and size <= SLICE_BYTES:
             peer.stream.write(b"".join(records))
             return
@@ -366,13 +368,3 @@ class StreamCarrier:
 def _waiting(peer: Peer) -> int:
     """The bytes that wait towards a peer."""
     return peer.queued if peer.stream is None else peer.queued + peer.stream.buffered
-
-
-def _fitting(records: list[bytes], room: int) -> list[bytes]:
-    """Those for which there is room."""
-    kept = []
-    for each in records:
-        if len(each) <= room:
-            kept.append(each)
-            room -= len(each)
-    return kept
