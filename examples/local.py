@@ -5,9 +5,9 @@ In earnest every member has its own machine and configuration file; see docs/nod
 
 import asyncio
 import multiprocessing
-import socket
 import sys
 from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
 
 from aforesaid import Config, Node
 
@@ -16,33 +16,34 @@ Member = Callable[[Node], Awaitable[None]]
 
 def run_group(names: list[str], member: Member) -> None:
     """Start `member(node)` for each name, and wait until all are done."""
-    addresses = dict(zip(names, _free_addresses(len(names)), strict=True))
     context = multiprocessing.get_context("spawn")
-    processes = []
+    processes, pipes = [], {}
     for name in names:
-        peers = {peer: at for peer, at in addresses.items() if peer != name}
-        config = Config(name=name, listen=addresses[name], peers=peers)
-        processes.append(context.Process(target=_run, args=(config, member), name=name))
+        # Each finds a free port; where the others are is told when all have.
+        config = Config(name=name, peers={peer: "127.0.0.1:0" for peer in names if peer != name})
+        pipes[name], theirs = context.Pipe()
+        processes.append(context.Process(target=_run, args=(config, member, theirs), name=name))
         processes[-1].start()
+        theirs.close()
+    try:
+        addresses = {name: pipe.recv() for name, pipe in pipes.items()}
+        for name, pipe in pipes.items():
+            pipe.send({peer: at for peer, at in addresses.items() if peer != name})
+    except (EOFError, BrokenPipeError):
+        pass  # One has failed; which, is told below.
+    for pipe in pipes.values():
+        pipe.close()
     for process in processes:
         process.join()
     if failed := [process.name for process in processes if process.exitcode]:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
-def _run(config: Config, member: Member) -> None:
+def _run(config: Config, member: Member, pipe: "Connection[str, dict[str, str]]") -> None:
     async def main() -> None:
         async with Node(config) as node:
+            pipe.send(str(node.address))
+            node.introduce(await asyncio.to_thread(pipe.recv))
             await member(node)
 
     asyncio.run(main())
-
-
-def _free_addresses(count: int) -> list[str]:
-    held = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
-    found = [f"127.0.0.1:{each.getsockname()[1]}" for each in held]
-    for each in held:
-        each.close()
-    return found

@@ -11,10 +11,10 @@ import asyncio
 import json
 import random
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from aforesaid.node.operating.control import ask
 from aforesaid.transport.address import Address
@@ -69,9 +69,13 @@ class Member:
 
     def say(self, text: str) -> None:
         targets = self.chance.sample(self.others, self.chance.randint(1, len(self.others)))
-        if self.process.stdin is not None and not self.quiet:
+        if not self.quiet:
             self.said.append(targets)
-            self.process.stdin.write(json.dumps({"to": targets, "payload": text}).encode() + b"\n")
+            self.tell({"to": targets, "payload": text})
+
+    def tell(self, request: dict[str, Any]) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
 
     async def _speak(self) -> None:
         await self.ready.wait()
@@ -82,42 +86,32 @@ class Member:
     async def _hear(self) -> None:
         while self.process.stdout is not None and (line := await self.process.stdout.readline()):
             match json.loads(line):
-                case {"ready": _}:
+                case {"ready": _, "address": str(address)}:
+                    self.address = Address.parse(address)
                     self.ready.set()
                 case {"id": message} if self.chance.random() < REPLY:
                     self.say(f"an answer to {message}")
         self.quiet = True
 
 
-def free_addresses(count: int) -> list[Address]:
-    held = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
-    found = [Address(*each.getsockname()) for each in held]
-    for each in held:
-        each.close()
-    return found
-
-
-async def write_configs(directory: Path, relay: LossyRelay) -> list[Path]:
-    """A configuration for each; peers are where the relay takes what is for them."""
+async def write_configs(directory: Path) -> list[Path]:
+    """A configuration for each; they find free ports themselves, and are told where the others are."""
     await run("keys", "cluster", directory / "cluster.key")
-    addresses = dict(zip(NAMES, free_addresses(len(NAMES)), strict=True))
     paths = []
     for name in NAMES:
-        lines = [
-            f'name = "{name}"',
-            f'listen = "{addresses[name]}"',
-            f'directory = "{name}"',
-            "linger_s = 20",
-        ]
+        lines = [f'name = "{name}"', f'directory = "{name}"', "linger_s = 20"]
         lines += ["[security]", 'cluster_key = "cluster.key"', "[peers]"]
-        for peer in NAMES:
-            if peer != name:
-                lines.append(f'{peer} = "{await relay.route(name, peer, addresses[peer])}"')
+        lines += [f'{peer} = "127.0.0.1:0"' for peer in NAMES if peer != name]
         paths.append(directory / f"{name}.toml")
         paths[-1].write_text("\n".join(lines) + "\n")
     return paths
+
+
+async def introduce(members: dict[str, Member], relay: LossyRelay) -> None:
+    """Others are where the relay takes what is for them."""
+    for name, member in members.items():
+        others = {peer: other.address for peer, other in members.items() if peer != name}
+        member.tell({"peers": {peer: str(await relay.route(name, peer, at)) for peer, at in others.items()}})
 
 
 async def run(*arguments: object) -> str:
@@ -157,7 +151,7 @@ class Story:
 async def live(directory: Path) -> Story:
     """The whole run."""
     relay = LossyRelay(WEATHER, seed=5)
-    configs = await write_configs(directory, relay)
+    configs = await write_configs(directory)
     members = {path.stem: Member(path, random.Random(path.stem)) for path in configs}
     try:
         return await drama(members, relay)
@@ -170,6 +164,7 @@ async def live(directory: Path) -> Story:
 
 async def drama(members: dict[str, Member], relay: LossyRelay) -> Story:
     await asyncio.gather(*(member.start() for member in members.values()))
+    await introduce(members, relay)
     story, victim = Story(), members[VICTIM]
     survivors = [member for member in members.values() if member is not victim]
     story.tell(f"{', '.join(NAMES)} are up and talk to each other, each to some others at a time")

@@ -12,12 +12,25 @@ from aforesaid.core import AforesaidError, MessageId, Misbehaviour, Misuse
 from aforesaid.core.version import __version__
 
 if TYPE_CHECKING:
-    from aforesaid.node import Closed, Config, Message, Node, Queues, Receipt, Security
+    from aforesaid.node import (
+        Closed,
+        Config,
+        Evicted,
+        Isolated,
+        Message,
+        Node,
+        Queues,
+        Receipt,
+        Security,
+        Unwelcome,
+    )
 
 __all__ = [
     "AforesaidError",
     "Closed",
     "Config",
+    "Evicted",
+    "Isolated",
     "Message",
     "MessageId",
     "Misbehaviour",
@@ -26,11 +39,15 @@ __all__ = [
     "Queues",
     "Receipt",
     "Security",
+    "Unwelcome",
     "__version__",
 ]
 
 
-_OF_NODE = ("Closed", "Config", "Message", "Node", "Queues", "Receipt", "Security")
+_OF_NODE = (
+    *("Closed", "Config", "Evicted", "Isolated", "Message", "Node"),
+    *("Queues", "Receipt", "Security", "Unwelcome"),
+)
 
 
 def __getattr__(name: str) -> Any:

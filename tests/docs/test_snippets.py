@@ -5,14 +5,13 @@ namespace and one directory that has our scenarios. What is not run is counted, 
 """
 
 import asyncio
-import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -127,22 +126,21 @@ def run_python(words: list[str], code: int) -> None:
 
 
 async def run_beside(block: Block, directory: Path) -> None:
-    """Run the program until it has printed what its peer answered to it. Ports are free ones."""
+    """Run the program until it has printed what its peer answered to it; then Ctrl-C. Ports are free ones."""
     peer, _, peers_address = block.said["beside"].partition(" at ")
     match = re.search(r'name="(\w+)", listen="([\d.:]+)"', block.text)
     assert match is not None, block.place
-    ports = free_ports()
-    moved = {address: f"127.0.0.1:{next(ports)}" for address in (match[2], peers_address)}
-    text = block.text
-    for old, new in moved.items():
-        assert old in text, f"{block.place} does not speak to {old}"
-        text = text.replace(old, new)
-    program = directory / f"line_{block.line}.py"
-    program.write_text(text)
-    config = Config(name=peer, listen=moved[peers_address], peers={match[1]: moved[match[2]]})
-    async with Node(config) as node:
+    mine = f"127.0.0.1:{free_port()}"
+    async with Node(Config(name=peer, peers={match[1]: mine})) as node:
+        text = block.text
+        for old, new in {match[2]: mine, peers_address: str(node.address)}.items():
+            assert old in text, f"{block.place} does not speak to {old}"
+            text = text.replace(old, new)
+        program = directory / f"line_{block.line}.py"
+        program.write_text(text)
+        pipe = asyncio.subprocess.PIPE
         ran = await asyncio.create_subprocess_exec(
-            sys.executable, "-u", str(program), stdout=asyncio.subprocess.PIPE, env={**os.environ}
+            sys.executable, "-u", str(program), stdout=pipe, stderr=pipe
         )
         try:
             async with asyncio.timeout(ECHO_S_MAX):
@@ -150,9 +148,13 @@ async def run_beside(block: Block, directory: Path) -> None:
                 assert heard.origin == match[1]
                 await node.broadcast(b"heard " + heard.payload)
                 await printed(ran, "heard ")
+                ran.send_signal(signal.SIGINT)
+                _, complaints = await ran.communicate()
+                assert (ran.returncode, complaints.decode()) == (0, ""), f"{block.place} after Ctrl-C"
         finally:
-            ran.terminate()
-            await ran.wait()
+            if ran.returncode is None:
+                ran.kill()
+                await ran.wait()
 
 
 async def printed(ran: asyncio.subprocess.Process, text: str) -> None:
@@ -163,9 +165,7 @@ async def printed(ran: asyncio.subprocess.Process, text: str) -> None:
     raise AssertionError(f"the program ended and has not printed {text!r}")
 
 
-def free_ports() -> Iterator[int]:
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        yield port
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -54,6 +54,7 @@ async def load_on_a_dead_peer(root: Path, seconds: float, transport: str = "udp"
             "directory": name if name == "carol" else str(root / name),
             "transport": transport,
             "queues": QUEUES,
+            "evict_after_s": 0,
             "peers": {peer: addresses[peer] for peer in names if peer != name},
         }
         for name in names

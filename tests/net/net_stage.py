@@ -40,21 +40,41 @@ def free_addresses(count: int) -> list[str]:
     return found
 
 
+ANYWHERE = "127.0.0.1:0"
+
+
 def group_configs(names: list[str], root: Path | None = None, **facts: Any) -> dict[str, Config]:
-    """The configurations of a fixed group; with a root, each has a directory of its own."""
-    addresses = dict(zip(names, free_addresses(len(names)), strict=True))
+    """The configurations of a fixed group whose nodes find their ports themselves: `running` tells them where
+    the others are. With a root, each has a directory of its own."""
+    return _configs(dict.fromkeys(names, ANYWHERE), root, facts)
+
+
+def placed_configs(names: list[str], root: Path | None = None, **facts: Any) -> dict[str, Config]:
+    """The same with ports that are free just now: for those who start later, or are no nodes."""
+    return _configs(dict(zip(names, free_addresses(len(names)), strict=True)), root, facts)
+
+
+def _configs(at: dict[str, str], root: Path | None, facts: dict[str, Any]) -> dict[str, Config]:
     return {
         name: Config.of(
             {
                 "name": name,
-                "listen": addresses[name],
-                "peers": {peer: at for peer, at in addresses.items() if peer != name},
+                "listen": at[name],
+                "peers": {peer: at[peer] for peer in at if peer != name},
                 **({} if root is None else {"directory": str(root / name)}),
                 **facts,
             }
         )
-        for name in names
+        for name in at
     }
+
+
+def introduced(nodes: dict[str, Node]) -> dict[str, Node]:
+    """They know where the others are."""
+    at = {name: str(node.address) for name, node in nodes.items()}
+    for name, node in nodes.items():
+        node.introduce({peer: at[peer] for peer in node.config.peers if peer in at and peer != name})
+    return nodes
 
 
 def links_of(node: Node) -> Sequence[tuple[Process, Any]]:
@@ -68,7 +88,8 @@ def links_of(node: Node) -> Sequence[tuple[Process, Any]]:
 async def running(configs: dict[str, Config]) -> AsyncIterator[dict[str, Node]]:
     """The nodes of a group in one loop."""
     async with AsyncExitStack() as stack:
-        yield {name: await stack.enter_async_context(Node(config)) for name, config in configs.items()}
+        nodes = {name: await stack.enter_async_context(Node(config)) for name, config in configs.items()}
+        yield introduced(nodes)
 
 
 async def take(node: Node, count: int) -> list[Message]:

@@ -14,7 +14,7 @@ from aforesaid.security.keys import make_cluster_key
 from aforesaid.transport.address import Address
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
-from net.net_stage import group_configs, running, take, until
+from net.net_stage import placed_configs, running, take, until
 
 BATCH = 60
 ALGORITHM = "hybrid_multicast_in_order"
@@ -80,7 +80,7 @@ def sealed_by_a_stranger(cluster: bytes) -> list[bytes]:
 async def siege(root: Path, count: int) -> dict[str, int]:
     """So many hostile datagrams into a sealed node; each reason of refusal with its count."""
     key = write_cluster_key(root / "key")
-    configs = group_configs(["alice", "bob", "carol"], root, security={"cluster_key": str(root / "key")})
+    configs = placed_configs(["alice", "bob", "carol"], root, security={"cluster_key": str(root / "key")})
     stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
     async with running({name: configs[name] for name in ("alice", "carol")}) as nodes:
         alice = nodes["alice"]

@@ -12,7 +12,7 @@ import pytest
 from aforesaid import Config, Misuse, Node
 from aforesaid.core import MessageId
 from aforesaid.node import Closed
-from net.net_stage import free_addresses, group_configs, run, running, take, until
+from net.net_stage import free_addresses, group_configs, placed_configs, run, running, take, until
 
 
 def open_files() -> int:
@@ -22,7 +22,7 @@ def open_files() -> int:
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_an_address_in_use_is_told_in_one_line(transport: Literal["udp", "tcp"]) -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], transport=transport)
+        configs = placed_configs(["alice", "bob"], transport=transport)
         async with Node(configs["alice"]):
             second = Node(
                 Config.of({"name": "bob", "listen": configs["alice"].listen, "transport": transport})
@@ -38,7 +38,7 @@ def test_an_address_in_use_is_told_in_one_line(transport: Literal["udp", "tcp"])
 
 def test_whoever_closes_a_node_goes_on_once_it_has_stopped() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"])
+        configs = placed_configs(["alice", "bob"])
         alone = asyncio.all_tasks()
         async with Node(configs["alice"]) as alice:
             await alice.send({"bob"}, b"who is not there")
@@ -63,7 +63,7 @@ def test_who_is_cancelled_again_and_again_leaves_nothing_behind(
 
     async def main() -> None:
         before = open_files()
-        configs = group_configs(["alice", "bob", "carol"], tmp_path, transport=transport)
+        configs = placed_configs(["alice", "bob", "carol"], tmp_path, transport=transport)
         living = asyncio.create_task(life({name: configs[name] for name in ("alice", "bob")}))
         await asyncio.sleep(after_s)
         for _ in range(8):
@@ -96,7 +96,7 @@ def test_a_start_may_be_cancelled_at_any_step(transport: Literal["udp", "tcp"]) 
 
 def test_a_receipt_tells_of_no_delivery_that_never_was() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob", "carol"], linger_s=0)
+        configs = placed_configs(["alice", "bob", "carol"], linger_s=0)
         async with running({name: configs[name] for name in ("alice", "bob")}) as nodes:
             alice = nodes["alice"]
             to_carol = await alice.send({"carol"}, b"who is not there")
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_targets_are_names_and_a_payload_is_what_it_was_when_it_was_said() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], queues={"out_messages": 1})
+        configs = placed_configs(["alice", "bob"], queues={"out_messages": 1})
         async with running(configs) as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
             with pytest.raises(Misuse, match="is not in the group: alice, bob"):

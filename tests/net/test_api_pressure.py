@@ -8,7 +8,7 @@ import pytest
 from aforesaid import Config, Node
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.reproduce.costs import lines_of
-from net.net_stage import PATIENCE_S, free_addresses, group_configs, run, running, take, until
+from net.net_stage import PATIENCE_S, free_addresses, group_configs, placed_configs, run, running, take, until
 
 
 async def hear_all(node: Node, heard: list[bytes], pause_every: int = 0) -> None:
@@ -86,7 +86,7 @@ def test_more_than_a_link_holds_gets_through_part_by_part(algorithm: str) -> Non
     async def main() -> None:
         sizes: dict[str, Any] = {"queues": {"link_bytes": 300_000}, "payload_bytes_max": 15_000}
         options = {"resend_ms": 200} if algorithm == "hybrid_multicast_in_order" else {}
-        configs = group_configs(
+        configs = placed_configs(
             ["alice", "bob"], transport="tcp", algorithm=algorithm, linger_s=0, options=options, **sizes
         )
         async with Node(configs["alice"]) as alice:
@@ -104,7 +104,7 @@ def test_word_of_an_eviction_gets_through_to_a_full_inbox(transport: str) -> Non
 
     async def main() -> None:
         queues = {"out_messages": 20, "in_messages": 10}
-        configs = group_configs(["alice", "bob", "carol"], transport=transport, queues=queues, linger_s=0)
+        configs = placed_configs(["alice", "bob", "carol"], transport=transport, queues=queues, linger_s=0)
         async with running({name: configs[name] for name in ("alice", "bob")}) as nodes:
             alice, bob = nodes["alice"], nodes["bob"]
             for _ in range(12):
@@ -131,7 +131,7 @@ def test_no_frame_overtakes_those_that_wait_for_room_in_the_inbox() -> None:
     """The protocol would drop what comes too early, and by stream it comes again only after seconds."""
 
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], transport="tcp", queues={"in_messages": 2}, linger_s=0)
+        configs = placed_configs(["alice", "bob"], transport="tcp", queues={"in_messages": 2}, linger_s=0)
         async with Node(configs["bob"]) as bob:
             frames = [Msg(1, number, number - 1, False, b"") for number in range(1, 21)]
             bob._running.received("alice", frames[:10])

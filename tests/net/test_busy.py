@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,14 +24,23 @@ from aforesaid.protocols.membership.epochs import CALLS_MAX
 from aforesaid.protocols.overlay.frames import Fin, Lid
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.sampling import Sampler
-from aforesaid.transport import Address, Stream, dial, listen, stop_listening
+from aforesaid.transport import Address, Door, Stream, dial
 from aforesaid.wire import cluster_id
 from aforesaid.wire.packet import Header
 from net.crowd import PRC
 from net.net_stage import links_of, run, until
 from support.prc_stage import process
 
-ANYWHERE = Address("127.0.0.1", 0)
+
+async def let_in(opened: Callable[[Stream], None]) -> tuple[Door, Address]:
+    """Whoever calls is let in at once."""
+
+    def take(stream: Stream) -> None:
+        assert door.let_in(stream)
+        opened(stream)
+
+    door = Door(None, take, print)
+    return door, await door.open(Address("127.0.0.1", 0))
 
 
 def test_the_last_words_of_a_stream_are_read_though_its_ends_speak_at_once() -> None:
@@ -39,7 +48,7 @@ def test_the_last_words_of_a_stream_are_read_though_its_ends_speak_at_once() -> 
 
     async def main() -> None:
         accepted: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
-        server, address = await listen(ANYWHERE, None, accepted.set_result)
+        door, address = await let_in(accepted.set_result)
         leaver = await dial(address, None)
         stayer = await accepted
         heard = bytearray()
@@ -55,7 +64,7 @@ def test_the_last_words_of_a_stream_are_read_though_its_ends_speak_at_once() -> 
         stayer.resume()
         await until(lambda: not leaver.open and not stayer.open, "both ends are closed")
         assert bytes(heard) == words
-        await stop_listening(server)
+        await door.close()
 
     run(main())
 
@@ -63,7 +72,7 @@ def test_the_last_words_of_a_stream_are_read_though_its_ends_speak_at_once() -> 
 def test_nothing_is_written_to_a_connection_that_broke(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         accepted: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
-        server, address = await listen(ANYWHERE, None, accepted.set_result)
+        door, address = await let_in(accepted.set_result)
         stream = await dial(address, None)
         lost: list[bool] = []
         stream.on_lost = lambda: lost.append(True)
@@ -72,7 +81,7 @@ def test_nothing_is_written_to_a_connection_that_broke(caplog: pytest.LogCapture
         for _ in range(20):
             stream.write(b"?")
         await until(lambda: lost == [True], "the loss is told")
-        await stop_listening(server)
+        await door.close()
 
     run(main())
     assert not caplog.records
@@ -94,6 +103,10 @@ class Caller:
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
         peer.stream, peer.epoch = stream, epoch
         self.told.append(("stands", epoch))
+
+    def turned_away(self, peer: Process, reason: str) -> None: ...
+
+    def not_let_in(self, name: Process, reason: str) -> None: ...
 
     def lost(self, peer: Peer, stream: Stream) -> None:
         assert peer.stream is stream
@@ -117,10 +130,10 @@ async def answering(name: Process, answers: Sequence[Hello]) -> AsyncIterator[Ad
         greeting = Greeting(stream, header, expected=None)
         greeting.answer.add_done_callback(lambda _: greeting.say(left.pop(0)))
 
-    server, address = await listen(ANYWHERE, None, called)
+    door, address = await let_in(called)
     yield address
     await until(lambda: not any(stream.open for stream in taken), "the caller hangs up")
-    await stop_listening(server)
+    await door.close()
 
 
 def test_who_is_told_that_calls_crossed_waits_for_the_other_call() -> None:
@@ -191,7 +204,7 @@ def test_what_is_said_because_a_link_is_lost_does_not_overtake_what_was_said_bef
     monkeypatch.setattr("aforesaid.node.host.machine_of", lambda config, incarnation: relinking)
 
     async def main() -> None:
-        host = Host(Config.of({"name": "me", **PRC}), 0, Inbox(9, 9, print), Unreliable)  # type: ignore[arg-type]
+        host = Host(Config.of({"name": "me", **PRC}), 0, Inbox(9, 9, print, "me"), Unreliable)  # type: ignore[arg-type]
         for number, peer in enumerate("xy", start=1):
             host.send((peer,), Fin(Lid("me", peer, 0, number)))
         host.flush()

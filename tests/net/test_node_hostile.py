@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Node
-from aforesaid.node.carrying import switchboard
 from aforesaid.security.keyfiles import write_cluster_key
-from aforesaid.transport.address import Address
+from aforesaid.transport import door
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of
 from aforesaid.wire.packet import Clear, Header
-from net.net_stage import free_addresses, group_configs, run, running, take, until
+from net.net_stage import free_addresses, group_configs, placed_configs, run, running, take, until
 from net.siege import ALGORITHM, Stranger, siege
 
 HOSTILE = 30_000
@@ -31,7 +30,7 @@ def test_hostile_frames_in_valid_packets() -> None:
     """In the clear, from a known name: the frames themselves are wrong."""
 
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], linger_s=0)
+        configs = placed_configs(["alice", "bob"], linger_s=0)
         stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
         clear = Clear(Header(cluster_id("aforesaid", ALGORITHM), "bob", 1))
         codec = Codec(shapes_of(ALGORITHM, ("alice", "bob")))
@@ -53,7 +52,7 @@ def test_hostile_frames_in_valid_packets() -> None:
 
 def test_the_old_incarnation_and_the_restarted_one_are_refused() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], linger_s=0)
+        configs = placed_configs(["alice", "bob"], linger_s=0)
         stranger = Stranger(configs["bob"].listen, configs["alice"].listen)
         async with Node(configs["alice"]) as alice:
             for incarnation in (5, 4, 6):
@@ -71,7 +70,7 @@ def test_the_old_incarnation_and_the_restarted_one_are_refused() -> None:
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switchboard, "HELLO_S", 0.3)
+    monkeypatch.setattr(door, "STRANGE_S", 0.3)
 
     async def main() -> None:
         facts: dict[str, Any] = {"transport": "tcp", "heartbeat_s": 0.1}
@@ -81,7 +80,7 @@ def test_hostile_streams(secured: bool, tmp_path: Path, monkeypatch: pytest.Monk
         chance = random.Random(5)
         async with running(group_configs(["alice", "bob"], **facts)) as nodes:
             alice = nodes["alice"]
-            address = Address.parse(alice.config.listen)
+            address = alice.address
             header = Header(cluster_id("aforesaid", ALGORITHM), "bob", 2**60).encode()
             for turn in range(60):
                 _, writer = await asyncio.open_connection(*address)
@@ -114,7 +113,7 @@ def test_nobody_takes_the_name_of_another_with_certificates(
     async def main() -> None:
         keyfiles.write_authority(tmp_path)
         keyfiles.write_nodes(tmp_path, ["alice", "bob", "mallory"])
-        configs = group_configs(
+        configs = placed_configs(
             ["alice", "bob"], transport="tcp", security={"certificates": str(tmp_path)}, linger_s=0
         )
         async with Node(configs["alice"]) as alice:
@@ -123,7 +122,7 @@ def test_nobody_takes_the_name_of_another_with_certificates(
             async with Node(configs["bob"]) as mallory:
                 await mallory.send({"alice"}, b"I am bob")
                 await until(lambda: alice.refused.get("certificate name", 0) > 0, "the name is not his")
-                assert alice.peers == {"bob": "silent"}
+                assert alice.peers == {"bob": "refused: its certificate is for another name"}
 
     run(main())
 

@@ -8,7 +8,7 @@ import pytest
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.security.keyfiles import write_authority, write_cluster_key, write_nodes
-from net.net_stage import complaints, group_configs, judged, run, running, take, until
+from net.net_stage import complaints, group_configs, judged, placed_configs, run, running, take, until
 
 NAMES = ["alice", "bob", "carol"]
 
@@ -113,7 +113,7 @@ def test_payloads_larger_than_a_packet_are_cut_and_put_together(transport: str) 
 
 def test_nodes_find_each_other_whoever_starts_first() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"])
+        configs = placed_configs(["alice", "bob"])
         async with Node(configs["alice"]) as alice:
             receipt = await alice.send({"bob"}, b"are you there?")
             async with Node(configs["bob"]) as bob:
@@ -145,7 +145,7 @@ def test_a_stranger_to_the_key_is_not_let_in(tmp_path: Path) -> None:
     async def main() -> None:
         for name in ("right", "wrong"):
             write_cluster_key(tmp_path / name)
-        configs = group_configs(NAMES, security={"cluster_key": str(tmp_path / "right")})
+        configs = placed_configs(NAMES, security={"cluster_key": str(tmp_path / "right")})
         facts = {"name": "carol", "listen": configs["carol"].listen, "peers": configs["carol"].peers}
         stranger = Config.of({**facts, "security": {"cluster_key": str(tmp_path / "wrong")}, "linger_s": 0})
         async with (
@@ -156,6 +156,9 @@ def test_a_stranger_to_the_key_is_not_let_in(tmp_path: Path) -> None:
             await nodes["alice"].send({"bob"}, b"between us")
             await take(nodes["bob"], 1)
             await until(lambda: "key" in nodes["alice"].refused, "the stranger is refused")
-            assert nodes["alice"].peers == {"bob": "connected", "carol": "silent"}
+            assert nodes["alice"].peers == {
+                "bob": "connected",
+                "carol": "refused: it uses another cluster key",
+            }
 
     run(main())

@@ -12,7 +12,17 @@ import pytest
 from aforesaid import Config, Node
 from aforesaid.node import Closed
 from net.dead_peer import load_on_a_dead_peer
-from net.net_stage import PATIENCE_S, complaints, group_configs, judged, run, running, take, until
+from net.net_stage import (
+    PATIENCE_S,
+    complaints,
+    group_configs,
+    judged,
+    placed_configs,
+    run,
+    running,
+    take,
+    until,
+)
 
 SMALL = {"out_messages": 50, "out_bytes": 20_000, "in_messages": 40, "in_bytes": 20_000}
 
@@ -30,7 +40,7 @@ def connected(node: Node, other: str) -> bool:
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_a_dead_peer_makes_its_senders_wait_and_eviction_lets_them_go_on(transport: str) -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob", "carol"], transport=transport, queues=SMALL)
+        configs = placed_configs(["alice", "bob", "carol"], transport=transport, queues=SMALL)
         async with running({name: configs[name] for name in ("alice", "bob")}) as nodes:
             said: list[Any] = []
             alice = nodes["alice"]
@@ -159,7 +169,7 @@ def test_manual_acks_free_the_queue() -> None:
 
 def test_a_cancelled_send_has_said_nothing_and_a_cancelled_take_loses_nothing() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], queues=SMALL)
+        configs = placed_configs(["alice", "bob"], queues=SMALL)
         async with Node(configs["alice"]) as alice:
             for _ in range(50):
                 await alice.send({"bob"}, b"first")
@@ -209,7 +219,7 @@ def test_closing_wakes_whoever_waits() -> None:
 
 def test_a_silent_peer_is_evicted_if_so_configured() -> None:
     async def main() -> None:
-        configs = group_configs(["alice", "bob", "carol"], heartbeat_s=0.05, evict_after_s=0.4, linger_s=0)
+        configs = placed_configs(["alice", "bob", "carol"], heartbeat_s=0.05, evict_after_s=0.4, linger_s=0)
         async with running({name: configs[name] for name in ("alice", "bob")}) as nodes:
             carol = Node(configs["carol"])
             async with carol:

@@ -9,7 +9,7 @@ import pytest
 from aforesaid import Misuse, Node
 from aforesaid.node.operating.control import ask
 from aforesaid.security.keyfiles import write_cluster_key
-from net.net_stage import group_configs, run, running, take, until
+from net.net_stage import group_configs, placed_configs, run, running, take, until
 
 NAMES = ["alice", "bob", "carol"]
 
@@ -76,7 +76,7 @@ def test_who_uses_the_old_key_when_nobody_accepts_it_is_not_let_in(tmp_path: Pat
     old, new = keys(tmp_path)
 
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], security={"cluster_key": old}, linger_s=0)
+        configs = placed_configs(["alice", "bob"], security={"cluster_key": old}, linger_s=0)
         async with Node(configs["alice"]) as alice, Node(configs["bob"]) as bob:
             await alice.rekey(new)
             await bob.send({"alice"}, b"do you hear me?")
@@ -92,7 +92,7 @@ def test_a_key_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
     old, _ = keys(tmp_path)
 
     async def main() -> None:
-        configs = group_configs(["alice", "bob"], security={"cluster_key": old}, linger_s=0)
+        configs = placed_configs(["alice", "bob"], security={"cluster_key": old}, linger_s=0)
         directory = tmp_path / "alice"
         (config,) = group_configs(["solo"], directory=str(directory), linger_s=0).values()
         async with Node(configs["alice"]) as alice, Node(configs["bob"]) as bob:

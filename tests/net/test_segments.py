@@ -209,6 +209,15 @@ def test_a_log_that_is_missing_makes_nobody_a_liar(tmp_path: Path) -> None:
     assert judged(stranger)[0].verdicts["no_creation"].value == "violated", "nobody knows zoe"
 
 
+def test_who_waits_for_somebody_that_waits_is_not_held_up_by_a_missing_log(tmp_path: Path) -> None:
+    """b heard c, whose log is lost, and then spoke to a, whose clock is behind."""
+    written(tmp_path, "a", [*met("b", "c"), ("d", "b", 7, 1, 1), *END])
+    written(tmp_path, "b", [*met("a", "c"), ("d", "c", 7, 1, 50), ("s", 1, 51, ("a",)), *END])
+    report, _ = judged(tmp_path)
+    assert report.verdicts["no_creation"].value != "violated", report.verdicts["no_creation"].witnesses
+    assert report.verdicts["causal"].value != "violated"
+
+
 def test_damage_is_told_and_never_taken_for_a_verdict(tmp_path: Path) -> None:
     """c only listens: events that its log lacks in the middle would look like a broken order."""
     said: list[Event] = [("s", number, number, ("c",)) for number in range(1, 101)]

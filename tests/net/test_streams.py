@@ -13,7 +13,17 @@ from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.carrying.switchboard import Peer
 from aforesaid.wire import record
 from net.crowd import PRC, changing_group
-from net.net_stage import complaints, group_configs, judged, links_of, run, running, take, until
+from net.net_stage import (
+    complaints,
+    group_configs,
+    judged,
+    links_of,
+    placed_configs,
+    run,
+    running,
+    take,
+    until,
+)
 
 
 def carrier(node: Node) -> StreamCarrier:
@@ -60,7 +70,7 @@ def test_a_fixed_group_loses_nothing_when_streams_break(algorithm: str, tmp_path
 def test_of_two_calls_that_cross_one_counts() -> None:
     async def main() -> None:
         names = list("abcdef")
-        nodes = [Node(config) for config in group_configs(names, transport="tcp").values()]
+        nodes = [Node(config) for config in placed_configs(names, transport="tcp").values()]
         await asyncio.gather(*(node.__aenter__() for node in nodes))
         for node in nodes:
             await until(partial(knows_all, node), "all are connected")
@@ -99,7 +109,7 @@ def test_who_stood_still_itself_does_not_take_others_for_silent() -> None:
     """As when a whole machine is paused: nobody said anything meanwhile, and everybody is there."""
 
     async def main() -> None:
-        configs = group_configs(["a", "b"], transport="tcp", heartbeat_s=0.1, linger_s=0)
+        configs = placed_configs(["a", "b"], transport="tcp", heartbeat_s=0.1, linger_s=0)
         async with running(configs) as nodes:
             await until(lambda: nodes["a"].peers["b"] == "connected", "a stream stands")
             before = [
@@ -235,7 +245,7 @@ def test_a_node_that_loses_its_group_while_it_closes_still_closes() -> None:
             b = await Node(Config.of({"name": "b", **PRC, "contact": str(a.address)})).__aenter__()
             # Something waits for a member that cannot be reached any more.
             nobody = carrier(b).peers["nobody"] = Peer("nobody")
-            carrier(b)._write(nobody, record(b""))
+            carrier(b)._write(nobody, [record(b"")])
             closing = asyncio.create_task(b.close(linger_s=10.0))
             await asyncio.sleep(0)
             assert not closing.done(), "it waits for whoever does not hear"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from aforesaid.transport import Address, listen, stop_listening
+from aforesaid.transport import Address, Door
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -20,11 +20,12 @@ def test_who_calls_while_listening_ends_leaves_no_socket_open(
     """However far asyncio is with it by then."""
 
     async def called() -> None:
-        server, address = await listen(Address("127.0.0.1", 0), None, lambda stream: stream.abort())
+        door = Door(None, lambda stream: stream.abort(), print)
+        address = await door.open(Address("127.0.0.1", 0))
         with socket.create_connection((address.host, address.port)):
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await stop_listening(server)
+            await door.close()
 
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

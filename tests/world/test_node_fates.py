@@ -1,7 +1,6 @@
 """What becomes of a group when one of its nodes fails, told by worlds of a few lines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,72 +8,7 @@ import pytest
 
 from aforesaid import Config, Node
 from aforesaid.security.keyfiles import write_cluster_key
-from aforesaid.world.world import World, quiet_burial
-
-PORT = 7000
-
-
-class Stage:
-    """Some nodes in a world; each listens and keeps what it heard."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.nodes: dict[str, Node] = {}
-        self.heard: dict[str, list[bytes]] = {}
-        self.errors: dict[str, Exception] = {}
-        self.machines: dict[str, Any] = {}
-
-    async def start(self, name: str, **facts: Any) -> Node:
-        self.machines[name] = machine = self.world.boot(name)
-        config = Config.of(
-            {
-                "name": name,
-                "listen": f"{self.world.host(name)}:{PORT}",
-                "directory": f"/world/{name}",
-                **facts,
-            }
-        )
-        self.heard[name] = []
-        self.world.on(machine, lambda: self._live(config))
-        await self.until(lambda: name in self.nodes, f"{name} has not started")
-        return self.nodes[name]
-
-    async def group(self, *names: str, **facts: Any) -> None:
-        at = {name: f"{self.world.host(name)}:{PORT}" for name in names}
-        for name in names:
-            peers = {other: where for other, where in at.items() if other != name}
-            await self.start(name, peers=peers, **facts)
-
-    async def say(self, name: str, payload: bytes) -> None:
-        await self.world.on(self.machines[name], lambda: self.nodes[name].broadcast(payload))
-
-    async def until(self, holds: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
-        began = self.world.now_s
-        while not holds():
-            assert self.world.now_s < began + within_s, what
-            await asyncio.sleep(0.05)
-
-    async def _live(self, config: Config) -> None:
-        try:
-            async with Node(config) as node:
-                self.nodes[config.name] = node
-                async for message in node:
-                    self.heard[config.name].append(message.payload)
-        except Exception as error:
-            self.errors[config.name] = error
-
-
-def play(scene: Callable[[Stage], Awaitable[None]]) -> None:
-    with quiet_burial():
-        world = World(scene.__name__)
-
-        async def main() -> None:
-            await scene(Stage(world))
-
-        try:
-            world.run(main())
-        finally:
-            world.bury()
+from world.node_stage import PORT, Stage, play
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -222,29 +156,6 @@ def test_a_second_start_of_a_name_does_not_cut_off_the_first(tmp_path: Path) -> 
         assert b"another" not in stage.heard["b"]
 
     play(twice)
-
-
-@pytest.mark.parametrize("transport", ["udp", "tcp"])
-def test_a_silent_peer_is_told_of_within_five_seconds(
-    transport: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def silence(stage: Stage) -> None:
-        await stage.group("a", "b", transport=transport)
-        await asyncio.sleep(2)
-        assert not told(caplog, "suspected")
-        stage.machines["b"].halt()
-        await stage.say("a", b"waits")
-        await stage.until(lambda: bool(told(caplog, "suspected")), "nobody is warned", 5.0)
-        assert told(caplog, "suspected")[0] | {"silent_s": 0} == {"peer": "b", "silent_s": 0, "owed": 1}
-        stage.machines["b"].go_on()
-        await stage.until(lambda: bool(told(caplog, "heard again")), "b is back", 5.0)
-
-    caplog.set_level("INFO", "aforesaid.node")
-    play(silence)
-
-
-def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
-    return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == event]
 
 
 def test_a_node_whose_inbox_is_full_leaves_in_order_all_the_same() -> None:

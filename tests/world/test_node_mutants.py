@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
+from aforesaid.core import Refused
 from aforesaid.node.carrying.datagrams import DatagramCarrier
 from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.flight import WindowFlight
@@ -15,6 +16,8 @@ from aforesaid.node.inbox import Inbox
 from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.node.senders import Senders
 from aforesaid.node.timers import Timers
+from aforesaid.node.watch import Watch
+from aforesaid.protocols.membership.suspicion import Suspicion
 from aforesaid.wire.fragment import Reassembly
 from aforesaid.wire.stream import Records
 from aforesaid.world.plan import Kind, Plan, plan_of
@@ -34,7 +37,7 @@ class Mutant:
 
     target: type
     method: str
-    wrong: Callable[..., Any]
+    wrong: Any
     group: Kind = "fixed"
     matters: Callable[[Plan], bool] = lambda plan: len(plan.faults) > 1
 
@@ -58,6 +61,24 @@ def last_first(self: Inbox, *message: Any) -> None:
     self._queue.rotate(1)
 
 
+def silences(least: float, most: float, *kinds: str) -> Callable[[Plan], bool]:
+    """Plans with a time-out in which some pause is so long, compared with it, and none longer."""
+
+    def matters(plan: Plan) -> bool:
+        shares = [
+            each.for_s / plan.evict_after_s
+            for each in plan.faults
+            if each.kind in kinds and plan.evict_after_s
+        ]
+        return bool(shares) and least < max(shares) < most
+
+    return matters
+
+
+def refuse_without_a_word(self: DatagramCarrier, peer: Any, session: bytes, reason: str, now: int) -> Refused:
+    return Refused(reason)
+
+
 def evict_without_the_protocol(self: Host, peer: str, how: str = "evicted") -> None:
     self.gone[peer] = how
     self.carrier.forget(peer)
@@ -70,6 +91,10 @@ def feed_whole_records_only(self: Records, data: bytes) -> Any:
 
 async def leave_it_open(self: DatagramCarrier) -> None:
     """The mutant of `close`."""
+
+
+def at_once(self: Suspicion, timeout: int) -> list[str]:
+    return self.suspects
 
 
 put, feed = Inbox.put, Records.feed
@@ -102,6 +127,21 @@ MUTANTS = {
         Senders, "wake", nothing, matters=lambda plan: plan.out_messages == 8 and busy(plan)
     ),
     "never settles what is under way": Mutant(WindowFlight, "settle", nothing),
+    "never evicts the silent": Mutant(
+        Watch, "_evict", nothing, matters=lambda plan: plan.evict_after_s > 0 and fault("kill")(plan)
+    ),
+    "evicts whom it suspects": Mutant(
+        Suspicion, "overdue", at_once, matters=silences(0.4, 0.5, "halt", "part")
+    ),
+    "evicts although it hears few": Mutant(
+        Suspicion, "may_evict", property(lambda _: True), matters=silences(1.2, 9, "part")
+    ),
+    "does not tell whom it has evicted": Mutant(
+        DatagramCarrier, "_turn_away", refuse_without_a_word, matters=silences(1.2, 9, "halt", "part")
+    ),
+    "does not heed that it was evicted": Mutant(
+        Host, "turned_away", nothing, matters=silences(1.2, 9, "halt", "part")
+    ),
     "leaves its segment open": Mutant(SegmentWriter, "close", nothing),
     "leaves its socket open": Mutant(
         DatagramCarrier, "close", leave_it_open, matters=lambda plan: plan.transport == "udp"

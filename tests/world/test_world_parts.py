@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from aforesaid.ground import ground
-from aforesaid.transport import Address, Stream, dial, listen
+from aforesaid.transport import Address, Door, Stream, dial
 from aforesaid.world.disk import WorldDisk
-from aforesaid.world.machine import Machine
+from aforesaid.world.machine import RESERVED, Machine
 from aforesaid.world.plan import Fault, plan_of
 from aforesaid.world.shrink import shrink
 from aforesaid.world.witness import Witness
@@ -86,8 +87,15 @@ def test_every_machine_has_its_own_clocks_and_chance(world: World) -> None:
 
 
 async def _take_calls(world: World, machine: Machine, streams: list[Stream]) -> Address:
-    _, address = await world.on(machine, lambda: listen(Address(machine.host, 7000), None, streams.append))
-    return address
+    async def take_calls() -> Address:
+        def take(stream: Stream) -> None:
+            assert door.let_in(stream)
+            streams.append(stream)
+
+        door = Door(None, take, print)
+        return await door.open(Address(machine.host, 7000))
+
+    return await world.on(machine, take_calls)
 
 
 def test_a_prefix_of_what_a_killed_process_wrote_arrives_and_then_its_end_is_heard(world: World) -> None:
@@ -157,6 +165,49 @@ def test_a_full_disk_takes_a_part_and_without_power_what_was_not_forced_is_gone(
     disk.lose_power(Random(3))
     assert opened.read(Path("x/number")) == b"7\n"
     assert disk.files[Path("x/log")].data != b"1234567812"
+
+
+def test_who_writes_to_a_slow_disk_stands_still_meanwhile(world: World) -> None:
+    did: list[float] = []
+
+    async def write() -> None:
+        file = ground().disk.append_to(Path("log"))
+        for _ in range(10):
+            ground().disk.write(file, b"x")
+            await asyncio.sleep(0)
+            did.append(world.now_s)
+
+    async def main() -> None:
+        machine = world.boot("a")
+        world.disks["a"].slow_s = 1.0
+        await world.on(machine, write)
+
+    world.run(main())
+    assert 3 < did[-1] < 20
+    assert world.network.did["slow write"] == 10
+
+
+def test_a_door_in_a_world_has_a_limit_and_the_kernel_keeps_callers_waiting(world: World) -> None:
+    refused: Counter[str] = Counter()
+
+    async def take_calls() -> Address:
+        return await Door(None, lambda stream: None, lambda why: refused.update([why])).open(
+            Address(world.host("b"), 7000)
+        )
+
+    async def main() -> None:
+        a, b = world.boot("a"), world.boot("b")
+        b.descriptors_max = 40
+        address = await world.on(b, take_calls)
+        calls = [world.on(a, lambda: dial(address, None)) for _ in range(300)]
+        await asyncio.sleep(1)
+        assert len(b.open) <= 40 - RESERVED + 1
+        assert refused["no descriptors"]
+        await asyncio.sleep(10)
+        for call in calls:
+            call.cancel()
+
+    world.run(main())
 
 
 def test_descriptors_run_out(world: World) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,9 @@ from aforesaid.node import Config
 from aforesaid.protocols.catalog import algorithm as entry_of
 from aforesaid.protocols.outside import absolute
 
+ANYWHERE = "127.0.0.1:0"
+"""A free port, which its node finds and tells."""
+
 STOP_S = 10.0
 """How long a node has to stop before it is killed."""
 
@@ -27,13 +29,13 @@ def run_cluster(count: int, directory: Path, algorithm: str, transport: str | No
     """Start the nodes, pass lines between them and the terminal, and stop them in the end."""
     fill_standard_streams()
     transport = transport or ("tcp" if entry_of(algorithm).linked else "udp")
-    configs = write_configs(count, directory, absolute(algorithm), transport)
+    facts = facts_of(count, directory, absolute(algorithm), transport)
     for number in stopping_signals():
         signal.signal(number, signal.default_int_handler)
     members: list[Member] = []
     try:
-        members += (Member(name, path) for name, path in configs.items())
-        _introduce(configs)
+        _start(members, facts, directory)
+        _introduce(members)
         _converse(members)
     except KeyboardInterrupt:
         show.out.print("stopping, once everyone has what was said; Ctrl-C again: at once")
@@ -42,33 +44,50 @@ def run_cluster(count: int, directory: Path, algorithm: str, transport: str | No
     show.out.print(f"stopped; judge what they did: aforesaid ingest {directory} --out traces", markup=False)
 
 
-def write_configs(count: int, directory: Path, algorithm: str, transport: str) -> dict[str, Path]:
-    """A configuration for each node; a changing group is joined through the first one."""
+def facts_of(count: int, directory: Path, algorithm: str, transport: str) -> dict[str, dict[str, Any]]:
+    """What each node is told; where the others are is told when they have found a free port."""
     names = [f"p{number}" for number in range(count)]
-    addresses = dict(zip(names, _free_addresses(count, transport), strict=True))
-    paths = {name: directory / f"{name}.toml" for name in names}
-    for path in paths.values():
-        if path.exists():
-            raise Misuse(f"{path} exists; choose another --directory, or remove {directory}")
     for name in names:
-        facts: dict[str, Any] = {
-            "name": name,
-            "algorithm": algorithm,
-            "transport": transport,
-            "listen": addresses[name],
-            "directory": name,
-        }
-        if entry_of(algorithm).linked:
-            facts |= {} if name == names[0] else {"contact": addresses[names[0]]}
-        else:
-            facts["peers"] = {peer: at for peer, at in addresses.items() if peer != name}
-        Config.of(facts)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            paths[name].write_text(toml_of(facts))
-        except OSError as error:
-            raise Misuse(f"cannot write {paths[name]}: {error.strerror}") from error
-    return paths
+        if (path := directory / f"{name}.toml").exists():
+            raise Misuse(f"{path} exists; choose another --directory, or remove {directory}")
+    shared = {"algorithm": algorithm, "transport": transport, "listen": ANYWHERE}
+    facts: dict[str, dict[str, Any]] = {name: {"name": name, **shared, "directory": name} for name in names}
+    if not entry_of(algorithm).linked:
+        for name in names:
+            facts[name]["peers"] = {peer: ANYWHERE for peer in names if peer != name}
+    for each in facts.values():
+        Config.of(each)
+    return facts
+
+
+def _start(members: "list[Member]", facts: dict[str, dict[str, Any]], directory: Path) -> None:
+    """A changing group is joined through the first; in a fixed one all are told where the others are."""
+    founder: Member | None = None
+    for name, each in facts.items():
+        linked = "peers" not in each
+        if linked and founder is not None:
+            _until_ready([founder])
+            each["contact"] = founder.address
+        members.append(Member(name, write_config(directory / f"{name}.toml", each)))
+        founder = founder or members[-1]
+    _until_ready(members)
+    addresses = {member.name: member.address or ANYWHERE for member in members}
+    for member in members:
+        # In the files, too, for whoever starts them by hand.
+        each = facts[member.name] | {"listen": addresses[member.name]}
+        if "peers" in each:
+            each["peers"] = {peer: addresses[peer] for peer in each["peers"]}
+            member.tell({"peers": each["peers"]})
+        write_config(member.config, each)
+
+
+def write_config(path: Path, facts: dict[str, Any]) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(toml_of(facts))
+    except OSError as error:
+        raise Misuse(f"cannot write {path}: {error.strerror}") from error
+    return path
 
 
 def toml_of(facts: dict[str, Any]) -> str:
@@ -80,24 +99,14 @@ def toml_of(facts: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _free_addresses(count: int, transport: str) -> list[str]:
-    """Ports of loopback that are free just now."""
-    kind = socket.SOCK_DGRAM if transport == "udp" else socket.SOCK_STREAM
-    held = [socket.socket(type=kind) for _ in range(count)]
-    try:
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in held]
-    finally:
-        for each in held:
-            each.close()
-
-
 class Member:
     """A node's process, and what is on the way to it and from it."""
 
     def __init__(self, name: str, config: Path) -> None:
         self.name = name
+        self.config = config
+        self.address = ""
+        """Where it listens, once it is ready."""
         command = [sys.executable, "-m", "aforesaid", "node", "--config", str(config)]
         # In a session of its own: Ctrl-C is for this process, which then stops them in order.
         self.process = subprocess.Popen(
@@ -116,6 +125,9 @@ class Member:
     def output(self) -> int:
         return self.process.stdout.fileno() if self.process.stdout else -1
 
+    def tell(self, request: dict[str, Any]) -> None:
+        self.waiting += json.dumps(request).encode() + b"\n"
+
     def feed(self) -> None:
         try:
             self.waiting = self.waiting[os.write(self.input, self.waiting[:WRITE_BYTES]) :]
@@ -127,16 +139,22 @@ class Member:
         data = os.read(self.output, CHUNK_BYTES)
         *lines, self._part = (self._part + data).split(b"\n")
         for line in lines:
+            self.address = self.address or json.loads(line).get("address", "")
             show.out.print(f"{self.name}: {line.decode(errors='replace')}", markup=False)
         if not data:
             self.ended, self.waiting = True, b""
 
 
-def _introduce(configs: dict[str, Path]) -> None:
-    lines = [f"{len(configs)} nodes, each with its configuration, trace and control socket:"]
-    for name, path in configs.items():
-        listen = Config.from_file(path).listen
-        lines.append(f"  {name}  {listen}  {path}   ask it: aforesaid why {path.with_suffix('')}")
+def _until_ready(members: list[Member]) -> None:
+    while waiting := [member for member in members if not member.address and not member.ended]:
+        _exchange(waiting, [])
+
+
+def _introduce(members: list[Member]) -> None:
+    lines = [f"{len(members)} nodes, each with its configuration, trace and control socket:"]
+    for member in members:
+        asking = f"aforesaid why {member.config.with_suffix('')}"
+        lines.append(f"  {member.name}  {member.address}  {member.config}   ask it: {asking}")
     lines.append('Say something to everyone: "p0 hello", or to some: "p0>p1,p2 hello". Ctrl-C stops.')
     show.out.print("\n".join(lines), markup=False)
 
@@ -187,7 +205,7 @@ def _speak(members: list[Member], line: str) -> None:
     request: dict[str, Any] = {"payload": text}
     if targets:
         request["to"] = targets.split(",")
-    named[name].waiting += json.dumps(request).encode() + b"\n"
+    named[name].tell(request)
 
 
 def _stop(members: list[Member]) -> None:

@@ -56,3 +56,6 @@ class Ground(Protocol):
 
     def socket(self, family: socket.AddressFamily, kind: socket.SocketKind) -> Any:
         """A new socket, as the standard library's. Streams come from the event loop."""
+
+    def scarce(self, descriptor: int) -> bool:
+        """True if a descriptor with this number, just had, is one of the last: others may need those."""

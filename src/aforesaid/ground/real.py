@@ -8,6 +8,9 @@ from random import Random
 
 from aforesaid.ground.ports import Disk
 
+RESERVED = 32
+"""So many descriptors are left for files, questions and calls of a node's own."""
+
 
 class RealDisk:
     """The file system."""
@@ -85,6 +88,13 @@ class RealGround:
 
     def socket(self, family: socket.AddressFamily, kind: socket.SocketKind) -> socket.socket:
         return socket.socket(family, kind)
+
+    def scarce(self, descriptor: int) -> bool:
+        import resource  # Not everywhere, and needed here only.
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # The lowest number that is free is given: a high one tells that most are in use.
+        return limit != resource.RLIM_INFINITY and descriptor >= limit - RESERVED
 
 
 REAL = RealGround()

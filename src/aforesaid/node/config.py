@@ -20,6 +20,8 @@ Seconds = Annotated[float, Meta(gt=0, le=1e6)]
 SecondsOrNever = Annotated[float, Meta(ge=0, le=1e6)]
 Messages = Annotated[int, Meta(ge=1, le=2**24)]
 Bytes = Annotated[int, Meta(ge=1024, le=2**40)]
+PayloadBytes = Annotated[int, Meta(ge=1024, le=64 * 2**20)]
+"""A payload is copied, hashed and sealed whole: larger ones would hold the loop for too long."""
 
 FEARSOME = "allow_plaintext_on_the_network_which_anyone_can_read_and_forge"
 
@@ -64,7 +66,7 @@ class Config(Part, frozen=True):
     advertise: str | None = None
     """Where others find this node, if not where it listens (prc_spray)."""
     peers: dict[Process, str] = field(default_factory=dict)
-    """The other members of a fixed group, each with its address."""
+    """The other members of a fixed group, each with its address; port 0: it will be told (`introduce`)."""
     contact: str | list[str] | None = None
     """The address of a member to join through, or of several (prc_spray); without it this node founds a
     group, unless its directory remembers members of one."""
@@ -77,12 +79,13 @@ class Config(Part, frozen=True):
     """Whether events are written to trace segments; needs a directory."""
     trace_segment_bytes: Bytes = 64 * 2**20
     acks: Literal["automatic", "manual"] = "automatic"
-    payload_bytes_max: Bytes = 2**20
+    payload_bytes_max: PayloadBytes = 2**20
     datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] = 1400
     heartbeat_s: Seconds = 1.0
     """An idle node says every so often that it is there; thrice as long in silence loses a connection."""
-    evict_after_s: SecondsOrNever = 0.0
-    """A peer that was silent for so long is evicted; 0: only an operator evicts."""
+    evict_after_s: SecondsOrNever = 30.0
+    """A peer of a fixed group that was silent for so long is evicted, by those who hear most of the group;
+    0: only an operator evicts."""
     linger_s: SecondsOrNever = 5.0
     """How long a node that closes waits until others have what it said."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -208,7 +211,7 @@ class Config(Part, frozen=True):
                 except Misuse as error:
                     raise Misuse(f"{key}: {error}") from error
         for key, address in found.items():
-            if key.startswith("peers.") and address == found["listen"]:
+            if key.startswith("peers.") and address == found["listen"] and address.known:
                 raise Misuse(f"{key}: {address} is where this node itself listens")
             versions = {address.version, found["listen"].version} - {None}
             if self.transport == "udp" and len(versions) > 1:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
-from aforesaid.core import Acknowledging, Nanoseconds, Process, Windowed
+from aforesaid.core import Acknowledging, MessageId, Nanoseconds, Process, Windowed
 from aforesaid.node.config import Queues
 from aforesaid.node.messages import Receipt
 
@@ -39,6 +39,10 @@ class Flight:
 
     def said_at(self, number: int) -> Nanoseconds | None:
         """When an own message that is under way was said; None: not known."""
+        return None
+
+    def oldest(self, peer: Process) -> MessageId | None:
+        """The first message that waits for this peer; None: not known, or none does."""
         return None
 
     def evicting(self, peer: Process) -> None:
@@ -102,6 +106,9 @@ class WindowFlight(Window[Receipt]):
             receipt.has_been_delivered()
         elif self.closed is None:
             self._watched[receipt.id.number] = receipt
+
+    def oldest(self, peer: Process) -> MessageId | None:
+        return next((receipt.id for receipt in self._pending if peer in self._waiting(receipt)), None)
 
     def evicting(self, peer: Process) -> None:
         for receipt in self._pending:

@@ -21,7 +21,6 @@ from aforesaid.core import (
     Message,
     MessageId,
     Misbehaviour,
-    Misuse,
     Nanoseconds,
     Owing,
     Process,
@@ -35,11 +34,13 @@ from aforesaid.ground import ground
 from aforesaid.node.building import backlog_of, flight_of, machine_of
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
+from aforesaid.node.endings import Evicted, Isolated
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.outbox import Outbox
 from aforesaid.node.recording.segments import Recorder
+from aforesaid.node.refusals import Refusals
 from aforesaid.node.senders import Senders
 from aforesaid.node.timers import Timers
 from aforesaid.transport import Address
@@ -49,6 +50,9 @@ FLUSH_FRAMES = 256
 
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
+
+DEAF_S = 5.0
+"""Who has waited so long to say something while its own messages fill its inbox may wait for itself."""
 
 LIDS_MAX = 256
 """Link instances that are remembered of one connection."""
@@ -73,6 +77,7 @@ class Host:
         """Who is gone for good, and how: evicted, or left."""
         self.incarnations: dict[Process, int] = {}
         """The incarnation of each peer that was heard."""
+        self.refusals = Refusals(config)
         self.recorder: Recorder | None = None
         self.refused: Counter[str] = self.carrier.refused
         self.isolation: asyncio.Event = asyncio.Event()
@@ -95,7 +100,7 @@ class Host:
         self._flushing = False
         self._unflushed = 0
         """Bytes of payload that were said since the last flush."""
-        self._senders = Senders(self.flight.room, self.check)
+        self._senders = Senders(self._room, self._check_welcome)
         self._lids: dict[Process, dict[Any, None]] = {}
         """By peer, the link instances that used the present connection, oldest first."""
         self._chance = ground().chance
@@ -115,7 +120,7 @@ class Host:
 
     def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room; else None."""
-        if self._senders.waiting or self.flight.room() <= 0 or self.error is not None:
+        if self._senders.waiting or self._room() <= 0 or self.error is not None:
             return None
         try:
             return self._say(targets, payload)
@@ -125,7 +130,11 @@ class Host:
     async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
         """Say it once there is room; cancelled before that, nothing was said."""
         while True:
-            await self._senders.wait()
+            late = self._loop.call_later(DEAF_S, self._warn_if_deaf)
+            try:
+                await self._senders.wait()
+            finally:
+                late.cancel()
             try:
                 return self._say(targets, payload)
             except Busy:
@@ -168,6 +177,8 @@ class Host:
 
     def taken(self) -> None:
         """The application took, or acknowledged, a message."""
+        if self._senders.waiting:
+            self._senders.wake()
         if not self.inbox.full:
             if self._backlog.frames and not self._feeding:
                 self._feeding = True
@@ -201,6 +212,11 @@ class Host:
     def check(self) -> None:
         if self.error is not None:
             raise self.error
+
+    def _check_welcome(self) -> None:
+        """Who waits for room waits for all peers."""
+        self.check()
+        self.refusals.check(self.config.group)
 
     @property
     def busy(self) -> bool:
@@ -273,6 +289,7 @@ class Host:
 
     def met(self, peer: Process, incarnation: int) -> None:
         self.incarnations[peer] = incarnation
+        self.refusals.welcome(peer)
         self.record("p", peer, incarnation)
         tell("met", peer=peer, incarnation=incarnation)
 
@@ -291,6 +308,26 @@ class Host:
         if self._linking is not None:
             return  # It has ended its links, which is all that anyone needs to know.
         self.evict(peer, "left")
+
+    def turned_away(self, peer: Process, reason: str) -> None:
+        if self.error is not None or peer in self.gone:
+            return
+        self.refusals.turned_away(peer, reason)
+        if reason == "evicted":
+            tell(
+                "evicted",
+                level="error",
+                by=peer,
+                advice="stop it; it cannot come back before the group starts anew",
+            )
+            self.fail(
+                Evicted(f"{self.config.name} was evicted, says {peer}: nothing of it is let in any more")
+            )
+        elif self.refusals.theirs:
+            self._senders.end()
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        self.refusals.not_let_in(name, reason)
 
     def is_member(self) -> bool:
         return self.inside.is_set()
@@ -348,6 +385,8 @@ class Host:
     # ------------------------------------------------------------------------------------- the parts
 
     def _say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
+        if self.refusals.theirs:
+            self.refusals.check(targets)
         now = self.now()
         place = 0 if self.recorder is None else self.recorder.pending
         message_id = self._say_it(targets, payload, now, self)
@@ -408,6 +447,15 @@ class Host:
         except Exception as error:
             self.fail(error)
 
+    def _room(self) -> int:
+        """For how many more messages: what this node says to itself must be taken, too."""
+        return min(self.flight.room(), self.inbox.room_for_own)
+
+    def _warn_if_deaf(self) -> None:
+        if self.inbox.room_for_own <= 0:
+            advice = "take messages in a task of its own"
+            tell("speaks and does not hear", level="warning", inbox=self.inbox.messages, advice=advice)
+
     def _towards_links(self) -> int:
         """Bytes that may wait towards one peer."""
         return self.carrier.buffered() + self._unflushed
@@ -421,11 +469,3 @@ class Host:
                 used = {lid for _, lid in linking.links()}
                 for old in [each for each in lids if each not in used][: LIDS_MAX // 2]:
                     del lids[old]
-
-
-class Closed(Misuse):
-    """The node is closed."""
-
-
-class Isolated(Closed):
-    """This incarnation has lost its group, and the next one has not joined it yet."""

@@ -1,7 +1,8 @@
 """Messages delivered and not taken by the application yet: bounded, in messages and in bytes.
 
 The bound is not enforced here but by the host, which feeds nothing to the protocol while the inbox is full:
-what a protocol delivers cannot be refused.
+what a protocol delivers cannot be refused. What the node says to itself has a bound of its own, as large:
+a busy talker waits when it has reached that, and does not keep out what others say.
 """
 
 import asyncio
@@ -17,12 +18,18 @@ from aforesaid.node.messages import Message
 class Inbox:
     """The queue between the protocol and `async for message in node`."""
 
-    def __init__(self, messages_max: int, bytes_max: int, acknowledge: Callable[[Message], None]) -> None:
+    def __init__(
+        self, messages_max: int, bytes_max: int, acknowledge: Callable[[Message], None], name: Process
+    ) -> None:
         self.messages_max = messages_max
         self.bytes_max = bytes_max
         self.messages = 0
         """How many count against the bound: those that the application has not acknowledged."""
         self.bytes = 0
+        self._own_messages = 0
+        """How many of them this node said itself."""
+        self._own_bytes = 0
+        self._name = name
         self.closing = False
         """Its node closes: whether anybody takes them or not, what others still say must come in, or neither
         would the last words to it come, nor could it take leave in order."""
@@ -33,7 +40,14 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        return (self.messages >= self.messages_max or self.bytes >= self.bytes_max) and not self.closing
+        """True if there is no room for what others say."""
+        messages, size = self.messages - self._own_messages, self.bytes - self._own_bytes
+        return (messages >= self.messages_max or size >= self.bytes_max) and not self.closing
+
+    @property
+    def room_for_own(self) -> int:
+        """For how many more messages of this node itself there is room."""
+        return 0 if self._own_bytes >= self.bytes_max else self.messages_max - self._own_messages
 
     def put(
         self,
@@ -45,6 +59,9 @@ class Inbox:
         self._queue.append(Message(message_id, payload, self._acknowledge, after, order))
         self.messages += 1
         self.bytes += len(payload)
+        if message_id.origin == self._name:
+            self._own_messages += 1
+            self._own_bytes += len(payload)
         self._wake()
 
     async def take(self) -> Message | None:
@@ -70,6 +87,9 @@ class Inbox:
     def done(self, message: Message) -> None:
         self.messages -= 1
         self.bytes -= len(message.payload)
+        if message.origin == self._name:
+            self._own_messages -= 1
+            self._own_bytes -= len(message.payload)
 
     def _wake(self) -> None:
         if self._taker is not None and not self._taker.done():

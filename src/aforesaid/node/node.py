@@ -1,19 +1,20 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
-from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Owing, Process, Reason
+from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
 from aforesaid.ground import ground
 from aforesaid.node.building import carrier_of, segments_of
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.switchboard import Unreached
 from aforesaid.node.config import Config, Security
-from aforesaid.node.host import Closed, Host, Isolated
+from aforesaid.node.endings import Closed, Isolated
+from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Message, Receipt
 from aforesaid.node.operating.control import Control
@@ -21,6 +22,7 @@ from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, 
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.operating.members import Members
+from aforesaid.node.watch import Suspect, Watch
 from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
@@ -28,9 +30,6 @@ TURN_MESSAGES, TURN_BYTES = 64, 1024
 """After so many messages said without waiting the rest of the loop has its turn; so many bytes are as one."""
 
 DRAIN_POLL_S = 0.005
-
-SILENT_BEATS = 3
-"""Who was not heard for so many heartbeats is suspected."""
 
 
 class Node:
@@ -42,7 +41,7 @@ class Node:
         self._addressed = config.entry.addressed
         self._payload_bytes_max = config.payload_bytes_max
         queues = config.queues
-        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge)
+        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge, config.name)
         self._book = Book()
         self._host: Host | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,8 +52,7 @@ class Node:
         """What was said since the loop last had its turn."""
         self._remembered: list[Address] = []
         """Where members were when this node last ran."""
-        self._suspected: set[Process] = set()
-        """Members of a fixed group that are silent, of whom the operator was told."""
+        self._watch = Watch(config)
         self._closing = False
         self._stopped = asyncio.Event()
 
@@ -151,13 +149,21 @@ class Node:
 
     @property
     def peers(self) -> dict[Process, str]:
-        """Each peer, and how it is: connected, silent, evicted or left."""
+        """Each peer, and how it is: connected, silent, evicted, left, or who does not let whom in."""
         host = self._running
-        connected = set(host.carrier.connected())
+        connected = set(host.carrier.connected()) - self.suspects.keys()
         names = dict.fromkeys((*self.config.peers, *sorted(connected), *host.gone))
         return {
-            name: host.gone.get(name) or ("connected" if name in connected else "silent") for name in names
+            name: host.gone.get(name)
+            or host.refusals.state(name, name in connected)
+            or ("connected" if name in connected else "silent")
+            for name in names
         }
+
+    @property
+    def suspects(self) -> dict[Process, Suspect]:
+        """The peers of a fixed group that are silent for too long: for how long, and what waits for them."""
+        return self._watch.suspects(self._running)
 
     def explain(self, message_id: MessageId | str) -> tuple[str, ...]:
         """Why a message waits, in sentences: what is missing, who holds it, since when."""
@@ -183,6 +189,17 @@ class Node:
         self._running.check()
         self._running.evict(peer)
 
+    def introduce(self, peers: Mapping[Process, str]) -> None:
+        """Where these peers of a fixed group are from here on; needed where the configuration says port 0."""
+        if strangers := [name for name in peers if name not in self.config.peers]:
+            raise Misuse(f"{strangers[0]} is no peer of {self.config.name}")
+        config = msgspec.structs.replace(self.config, peers={**self.config.peers, **peers})
+        msgspec.structs.replace(config, listen=str(self.address)).validate()
+        self._running.check()
+        self.config = config
+        for name, text in peers.items():
+            self._running.carrier.introduce(name, Address.parse(text))
+
     async def rekey(self, cluster_key: str, accept: Sequence[str] = ()) -> None:
         """Use the cluster key of this file from here on, and accept those too; see docs/security.md."""
         if self.config.security.cluster_key is None:
@@ -196,9 +213,11 @@ class Node:
 
     def gauges(self) -> dict[str, int]:
         """How much is held, by kind: of the protocol and of the queues around it."""
-        host = self._running
+        host, suspects = self._running, self.suspects
         return {
             **host.machine.gauges(),
+            "suspects": len(suspects),
+            "owed_to_suspects": sum(each.owed for each in suspects.values()),
             "under_way": host.flight.held,
             "inbox_messages": self._inbox.messages,
             "inbox_bytes": self._inbox.bytes,
@@ -257,6 +276,7 @@ class Node:
     async def _say(self, audience: tuple[Process, ...], payload: bytes) -> Receipt:
         while True:
             if self._closing:
+                self._running.check()  # It may have ended for a reason.
                 raise Closed(f"{self.config.name} is closed")
             await asyncio.sleep(0)
             host = self._running
@@ -328,42 +348,16 @@ class Node:
             raise Misuse(f"contact: {contact} did not let {self.config.name} in")
 
     async def _beat(self) -> None:
-        """One timer for all peers: heartbeats to the idle, and eviction of the silent if so configured."""
-        evict_after = round(self.config.evict_after_s * SECOND)
-        clock, members = ground().monotonic_ns, Members(self.config.directory)
-        beaten = clock()
+        """One timer for all peers."""
+        members = Members(self.config.directory)
         while True:
             await asyncio.sleep(self.config.heartbeat_s)
-            host, now = self._running, clock()
+            host = self._running
             if host.error is not None and not isinstance(host.error, Isolated):
                 return  # Who has failed is not to be taken for alive.
-            host.carrier.beat(now)
+            self._watch.beat(host)
             if host.entry.linked:
                 members.keep(host.carrier.members())
-            # Who stood still itself lets others be heard before it judges them.
-            stood_still = now - beaten > 1.5 * SECOND * self.config.heartbeat_s
-            beaten = now
-            if host.error is None and not stood_still:
-                self._judge_the_silent(host, now, evict_after)
-
-    def _judge_the_silent(self, host: Host, now: Nanoseconds, evict_after: Nanoseconds) -> None:
-        """Warn of who is silent, and what waits for it; evict it if so configured."""
-        for peer in self.config.peers:
-            heard = host.carrier.heard_ns(peer)
-            if peer in host.gone or heard is None:
-                continue
-            silent = now - heard
-            if evict_after and silent > evict_after:
-                host.evict(peer)
-            elif (silent > SILENT_BEATS * self.config.heartbeat_s * SECOND) != (peer in self._suspected):
-                self._suspected ^= {peer}
-                owed = host.machine.owed(peer) if isinstance(host.machine, Owing) else 0
-                if peer in self._suspected:
-                    tell(
-                        "suspected", level="warning", peer=peer, silent_s=round(silent / SECOND, 1), owed=owed
-                    )
-                else:
-                    tell("heard again", peer=peer, owed=owed)
 
     async def _begin_again(self) -> None:
         """An incarnation that has lost its group ends; the next one joins again, through whoever is there."""

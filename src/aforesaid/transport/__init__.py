@@ -2,7 +2,8 @@
 
 from aforesaid.transport.address import Address
 from aforesaid.transport.backoff import Backoff
-from aforesaid.transport.tcp import Stream, dial, listen, stop_listening
+from aforesaid.transport.door import Door
+from aforesaid.transport.tcp import Stream, dial
 from aforesaid.transport.udp import Datagrams
 
-__all__ = ["Address", "Backoff", "Datagrams", "Stream", "dial", "listen", "stop_listening"]
+__all__ = ["Address", "Backoff", "Datagrams", "Door", "Stream", "dial"]

@@ -26,6 +26,11 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def known(self) -> bool:
+        """False for port 0, at which nobody is: where it is will be told."""
+        return self.port != 0
+
+    @property
     def loopback(self) -> bool:
         """True if nobody on another machine can be there, or listen."""
         try:
@@ -45,10 +50,15 @@ class Address(NamedTuple):
         self, kind: socket.SocketKind, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> tuple[socket.AddressFamily, Any]:
         """The family and the numeric address, as sockets want it."""
+        return (await self.resolve_all(kind, family))[0]
+
+    async def resolve_all(
+        self, kind: socket.SocketKind, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[tuple[socket.AddressFamily, Any]]:
+        """All that a name stands for."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(self.host, self.port, type=kind, family=family)
         except OSError as error:
             raise Misuse(f"cannot find {self}: {error.strerror}") from error
-        family, _, _, _, numeric = found[0]
-        return family, numeric
+        return list(dict.fromkeys((family, numeric) for family, _, _, _, numeric in found))

@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from aforesaid.core import Misuse
 from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
@@ -137,38 +136,3 @@ async def dial(address: Address, context: ssl.SSLContext | None) -> Stream:
     async with asyncio.timeout(2 * HANDSHAKE_S):
         _, stream = await loop.create_connection(Stream, address.host, address.port, **secure)
     return stream
-
-
-async def listen(
-    address: Address, context: ssl.SSLContext | None, on_open: Callable[[Stream], None]
-) -> tuple[asyncio.Server, Address]:
-    """Take connections, each once its handshake is complete; also says at which port."""
-    loop = asyncio.get_running_loop()
-    secure: dict[str, Any] = {} if context is None else {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_S}
-    try:
-        server = await loop.create_server(
-            lambda: Stream(on_open), address.host, address.port, backlog=256, start_serving=False, **secure
-        )
-    except OSError as error:
-        raise Misuse(f"cannot listen at {address}: {error.strerror or error}") from error
-    try:
-        await server.start_serving()
-    except BaseException:
-        # Cancelled: by itself asyncio would leave the socket open.
-        server.close()
-        raise
-    host, port = server.sockets[0].getsockname()[:2]
-    return server, Address(host, port)
-
-
-async def stop_listening(server: asyncio.Server) -> None:
-    """Take no more connections. Those just accepted become streams first.
-
-    Closed before that, asyncio would forget their sockets and leave them open.
-    """
-    loop = asyncio.get_running_loop()
-    for listening in server.sockets:
-        loop.remove_reader(listening)
-    for _ in range(2):
-        await asyncio.sleep(0)
-    server.close()

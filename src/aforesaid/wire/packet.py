@@ -28,6 +28,7 @@ FRAMES_MAX = 2**16
 """How many frames one body may hold."""
 
 _FIXED = Struct(f">BBBB{CLUSTER_BYTES}sQ")
+_NAME_LENGTH_AT = 3
 _encode = Encoder().encode
 _Frames = Annotated[list[bytes], Meta(max_length=FRAMES_MAX)]
 _decode: Callable[[bytes], list[bytes] | bytes] = Decoder(_Frames | bytes).decode
@@ -91,6 +92,12 @@ def read_header(data: bytes, cluster: bytes, mode: int) -> tuple[Header, int]:
         raise Refused("name") from None
 
 
+def claimed_name(data: bytes) -> Process:
+    """The name that a packet of whatever cluster, mode or version gives its sender; nothing proves it."""
+    length = data[_NAME_LENGTH_AT] if len(data) >= _FIXED.size else 0
+    return data[_FIXED.size : _FIXED.size + length].decode(errors="replace")
+
+
 class Clear:
     """Packets that anyone can read and forge: for loopback only."""
 
@@ -114,9 +121,11 @@ class Clear:
 
 def pack(frames: Sequence[bytes], size_max: int) -> list[bytes]:
     """The frames, in order, in as few bodies of up to so many bytes as can be; large ones as fragments."""
-    body = _encode(frames)
-    if len(body) <= size_max and len(frames) <= FRAMES_MAX:
-        return [body]
+    # What is too large anyway is not copied to find out.
+    if max(map(len, frames), default=0) < size_max and len(frames) <= FRAMES_MAX:
+        body = _encode(frames)
+        if len(body) <= size_max:
+            return [body]
     bodies = []
     some: list[bytes] = []
     room = size_max - _ARRAY_BYTES_MAX

@@ -11,7 +11,7 @@ from aforesaid.node.node import Node
 from aforesaid.world.machine import Machine
 from aforesaid.world.plan import Plan
 
-LARGE_BYTES_MAX = 60_000
+LARGE_BYTES_MAX, HUGE_BYTES_MAX = 60_000, 600_000
 AGAIN_S = 1.0
 BURST = 30
 """So many messages are said at once, now and then."""
@@ -104,6 +104,8 @@ class Actor:
         size = chance.randrange(100)
         if plan.large and chance.random() < plan.large:
             size = chance.randrange(LARGE_BYTES_MAX)
+        if plan.huge and chance.random() < plan.huge:
+            size = chance.randrange(LARGE_BYTES_MAX, HUGE_BYTES_MAX)
         payload = bytes(size)
         if node.config.entry.addressed:
             others = sorted(node.config.peers)

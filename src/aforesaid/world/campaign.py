@@ -13,12 +13,16 @@ from aforesaid.world.trial import Outcome, run
 SOMETIMES: dict[Kind, tuple[str, ...]] = {
     "fixed": (
         *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway", "disk full"),
+        *("disk slow", "slow write", "power", "bytes lost without power", "huge payload"),
         *("datagram lost", "datagram doubled", "datagram cut off", "socket full", "delay spike"),
         *("piece of a stream late", "piece of a stream cut off", "stream reset", "call cut off"),
         *("told: peer gone", "told: disconnected", "told: failed", "told: call failed"),
+        *("told: suspected", "told: heard again", "told: evicted"),
+        *("halt of less than half the time-out", "halt of more than half the time-out"),
     ),
     "changing": (
         *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway"),
+        *("disk slow", "slow write", "power", "bytes lost without power", "huge payload"),
         *("join", "leave", "back", "stream reset", "piece of a stream cut off", "call cut off"),
         *("told: rejoining", "told: silent", "told: call failed"),
     ),

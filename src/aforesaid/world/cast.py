@@ -7,9 +7,10 @@ from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
 from aforesaid.node.config import Config
+from aforesaid.node.endings import Evicted
 from aforesaid.node.messages import Message
 from aforesaid.security.keyfiles import write_cluster_key
-from aforesaid.world.actor import Actor
+from aforesaid.world.actor import LARGE_BYTES_MAX, Actor
 from aforesaid.world.network import Weather
 from aforesaid.world.plan import Fault, Plan
 from aforesaid.world.witness import Witness
@@ -21,8 +22,9 @@ EVICTED_WITHIN_S = 3.0
 """Somebody hears within so long that a process was killed; the others when the faults are over."""
 
 FUSE_EFFECTS_MAX = 60
-ROOM_BYTES_MAX = 4000
+ROOM_BYTES_MAX = 400
 CLOCK_JUMP_S_MAX = 100.0
+SLOW_S_MAX = 0.03
 LAST_WORDS = b"last words "
 
 
@@ -78,6 +80,7 @@ class Cast:
             "listen": f"{world.host(name)}:{PORT}",
             "directory": f"/world/{name}",
             "heartbeat_s": plan.heartbeat_s,
+            "evict_after_s": plan.evict_after_s,
             "acks": "manual" if plan.manual_acks else "automatic",
             "trace_segment_bytes": plan.segment_bytes,
             "queues": {"in_messages": plan.in_messages, "out_messages": plan.out_messages},
@@ -98,6 +101,8 @@ class Cast:
             self.witness.said(actor.name, message, audience)
 
     def _heard(self, actor: Actor, message: Message) -> None:
+        if len(message.payload) > LARGE_BYTES_MAX:
+            self.world.network.did["huge payload"] += 1
         if self.plan.group == "fixed":
             self.witness.heard(actor.name, message.id, self.plan.names)
         elif message.payload.startswith(LAST_WORDS):
@@ -120,6 +125,9 @@ class Cast:
         actor.machine.halt()
         await asyncio.sleep(fault.for_s)
         actor.machine.go_on()
+        if timeout_s := self.plan.evict_after_s:
+            long = fault.for_s > timeout_s / 2
+            self.world.network.did[f"halt of {'more' if long else 'less'} than half the time-out"] += 1
         return True
 
     async def _part(self, fault: Fault) -> bool:
@@ -196,13 +204,34 @@ class Cast:
         await self._mourn(actor)
         return True
 
+    async def _disk_slow(self, fault: Fault) -> bool:
+        disk = self.world.disks[fault.who[0]]
+        disk.slow_s = fault.amount * SLOW_S_MAX
+        await asyncio.sleep(fault.for_s)
+        disk.slow_s = 0.0
+        return True
+
+    async def _power(self, fault: Fault) -> bool:
+        """It dies, and what was not forced to its disk is gone."""
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        actor.machine.kill()
+        lost = self.world.disks[actor.name].lose_power(self.world.chance)
+        self.world.network.did["bytes lost without power"] += lost
+        await self._mourn(actor)
+        return True
+
     async def _mourn(self, dead: Actor) -> None:
         """One of the others hears that it is dead; it tells the rest, or it does not come to that."""
         chance = self.world.chance
         await asyncio.sleep(chance.uniform(0.0, EVICTED_WITHIN_S))
         others = [actor for actor in self.here() if actor.machine.runs]
-        if self.plan.group == "fixed" and others:
+        if self.plan.group == "fixed" and others and not self._left_to_the_time_out():
             self._evict(chance.choice(others), dead.name)
+
+    def _left_to_the_time_out(self) -> bool:
+        """Whether those who are left evict the dead without being told: most of the group must be."""
+        return bool(self.plan.evict_after_s) and 2 * len(self.here()) > len(self.plan.names)
 
     def _evict(self, actor: Actor, name: Process) -> None:
         async def evict() -> None:
@@ -242,7 +271,7 @@ class Cast:
         self.world.network.heal()
         self.world.network.weather = self._calm
         for disk in self.world.disks.values():
-            disk.room = None
+            disk.room, disk.slow_s = None, 0.0
         for actor in self.open_lives():
             actor.machine.fuse = None
             actor.machine.go_on()
@@ -250,8 +279,8 @@ class Cast:
             actor.talks = False
 
     def tell_of_the_dead(self) -> None:
-        """In a fixed group everyone hears who will not come back."""
-        if self.plan.group == "fixed":
+        """In a fixed group everyone hears who will not come back, unless that is the time-out's business."""
+        if self.plan.group == "fixed" and not self._left_to_the_time_out():
             here = self.here()
             dead = sorted(set(self.plan.names) - {actor.name for actor in here})
             for actor in here:
@@ -285,8 +314,15 @@ class Cast:
                 for other in here
                 if other.name not in heard.get(actor.name, set())
             ]
+        outside += [f"{victim} was evicted by {by}, lives and was not told" for by, victim in self._evicted()]
         lacking = outside + self.witness.lacking({actor.name for actor in here})
         return lacking or [held for actor in here for held in _held(actor)]
+
+    def _evicted(self) -> list[tuple[Process, Process]]:
+        """Of those who are here: who has evicted whom."""
+        here = self.here()
+        gone = {actor.name: actor.node._running.gone for actor in here if actor.node is not None}
+        return [(by, actor.name) for by, them in gone.items() for actor in here if actor.name in them]
 
     def complaints(self) -> list[str]:
         failed = [
@@ -297,6 +333,8 @@ class Cast:
         return failed + self.witness.judge({actor.name for actor in self.actors if actor.survived})
 
     def _may_fail(self, actor: Actor) -> bool:
+        if isinstance(actor.failure, Evicted):
+            return self.plan.may_be_evicted(actor.name)
         return any(fault.kind == "disk full" and actor.name in fault.who for fault in self.plan.faults)
 
 

@@ -1,4 +1,4 @@
-"""The disk of a machine of a world: it fills up, and without power it loses what was not forced to it."""
+"""The disk of a machine of a world: it fills up, is slow, and without power loses what was not forced."""
 
 import errno
 import os
@@ -31,6 +31,10 @@ class WorldDisk:
         """What may come back when power is lost."""
         self.room: int | None = None
         """So many bytes more can be written; None: any number."""
+        self.slow_s = 0.0
+        """How long a write takes, on average; who writes waits for it."""
+        self.torn: set[Path] = set()
+        """Files of which something was lost."""
         self._claims: dict[Path, int] = {}
         self._numbers = count(NUMBERS)
 
@@ -45,15 +49,18 @@ class WorldDisk:
             if path not in self.files and chance.random() < 0.5:
                 self.files[path] = file
         self.removed.clear()
-        for file in self.files.values():
+        for path, file in self.files.items():
             keep = chance.randint(file.forced, len(file.data))
-            lost += len(file.data) - keep
+            gone = len(file.data) - keep
             del file.data[keep:]
             if chance.random() < 0.5:
                 # Pages reach a disk in any order.
                 hole = slice(*sorted(chance.randint(file.forced, keep) for _ in range(2)))
                 file.data[hole] = bytes(hole.stop - hole.start)
-                lost += hole.stop - hole.start
+                gone += hole.stop - hole.start
+            if gone:
+                self.torn.add(path)
+            lost += gone
         return lost
 
     def number(self) -> int:
@@ -93,6 +100,7 @@ class OpenDisk:
 
     def replace(self, path: Path, data: bytes) -> None:
         self._machine.effect()
+        self._wait()
         if len(self._disk.take(data)) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._disk.files[path] = _File(bytearray(data), forced=len(data))
@@ -117,6 +125,7 @@ class OpenDisk:
 
     def write(self, file: int, data: bytes) -> int:
         self._machine.effect()
+        self._wait()
         taken = self._disk.take(data)
         self._files[file].data += taken
         return len(taken)
@@ -149,6 +158,11 @@ class OpenDisk:
         self._files.pop(file, None)
         if (path := self._claimed.pop(file, None)) is not None:
             self._disk.release(path)
+
+    def _wait(self) -> None:
+        if self._disk.slow_s:
+            self._machine.network.did["slow write"] += 1
+            self._machine.stand_still(self._machine.chance.uniform(0.0, 2 * self._disk.slow_s))
 
     def _opened(self) -> int:
         number = self._disk.number()

@@ -7,6 +7,8 @@ those of a halted one wait.
 """
 
 import asyncio
+import errno
+import os
 import socket
 from asyncio import Handle, TimerHandle
 from collections import deque
@@ -136,8 +138,12 @@ class WorldLoop(asyncio.BaseEventLoop):
     async def create_connection(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:  # type: ignore[override]
         return await self.network.connect(protocol_factory, host, port)
 
-    async def create_server(self, protocol_factory: Any, host: Any, port: Any, **options: Any) -> Any:  # type: ignore[override]
-        return self.network.listen(protocol_factory, host, port)
+    async def connect_accepted_socket(self, protocol_factory: Any, sock: Any, **options: Any) -> Any:
+        if sock.gone:
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        protocol = protocol_factory()
+        sock.carry(protocol)
+        return sock, protocol
 
     async def create_unix_server(self, protocol_factory: Any, path: Any = None, **options: Any) -> Any:
         return asyncio.Server(self, [options["sock"]], protocol_factory, None, 100, None)

@@ -19,6 +19,8 @@ BOOT_NS_MAX = 10**15
 """Monotonic clocks count from when their machine was switched on."""
 
 DESCRIPTORS_MAX = 1024
+RESERVED = 32
+"""The last ones, which are not for strangers."""
 
 
 class Killed(BaseException):
@@ -54,6 +56,8 @@ class Machine:
         self.disk: Disk = disk.of(self)
         self.alive = True
         self.halted = False
+        self._stands_still_until: Nanoseconds = 0
+        """While it waits for its disk."""
         self.fuse: int | None = None
         """After so many more effects on the outside it is killed, in the middle of its turn."""
         self.wall_ns = wall_ns
@@ -68,7 +72,7 @@ class Machine:
 
     @property
     def runs(self) -> bool:
-        return self.alive and not self.halted
+        return self.alive and not self.halted and self._loop.now_ns >= self._stands_still_until
 
     # -------------------------------------------------------------------------------- what a node sees
 
@@ -83,6 +87,9 @@ class Machine:
 
     def socket(self, family: socket.AddressFamily, kind: socket.SocketKind) -> Any:
         return self.network.new_socket(self, kind)
+
+    def scarce(self, descriptor: int) -> bool:
+        return len(self.open) > self.descriptors_max - RESERVED
 
     # ----------------------------------------------------------------------------- what happens to it
 
@@ -111,9 +118,20 @@ class Machine:
 
     def go_on(self) -> None:
         self.halted = False
-        late, self._late = self._late, []
-        for handle in late:
-            self._loop.ready_again(handle)
+        self._catch_up()
+
+    def stand_still(self, seconds: float) -> None:
+        """What it is doing takes so long: nothing else of it happens meanwhile."""
+        begins = max(self._loop.now_ns, self._stands_still_until)
+        self._stands_still_until = begins + round(seconds * 1e9)
+        wait_s = (self._stands_still_until - self._loop.now_ns) / 1e9
+        self.network.later(wait_s + 1e-9, self._catch_up)
+
+    def _catch_up(self) -> None:
+        if self.runs:
+            late, self._late = self._late, []
+            for handle in late:
+                self._loop.ready_again(handle)
 
     def put_off(self, handle: Handle) -> None:
         if self.alive:

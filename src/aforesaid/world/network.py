@@ -89,8 +89,8 @@ class Network:
 
     # ---------------------------------------------------------------------------------------- datagrams
 
-    def new_socket(self, machine: Machine, kind: socket.SocketKind) -> "WorldSocket":
-        return WorldSocket(self, machine, kind)
+    def new_socket(self, machine: Machine, kind: socket.SocketKind) -> "WorldSocket | Listening":
+        return WorldSocket(self, machine) if kind == socket.SOCK_DGRAM else Listening(self, machine)
 
     def new_number(self) -> int:
         return next(self._numbers)
@@ -144,10 +144,10 @@ class Network:
 
     # ------------------------------------------------------------------------------------------ streams
 
-    def listen(self, factory: Any, host: str, port: int) -> Listening:
+    def listen(self, listening: Listening, host: str, port: int) -> tuple[str, int]:
         address = self._free(host, port, self._listening)
-        listening = self._listening[address] = Listening(self, _machine(), factory, address)
-        return listening
+        self._listening[address] = listening
+        return address
 
     def unlisten(self, address: tuple[str, int]) -> None:
         self._listening.pop(address, None)
@@ -163,13 +163,15 @@ class Network:
                 if not self.knows(host):
                     raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
                 raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-            if self.passes(caller, listening.machine) and self.passes(listening.machine, caller):
+            if not self.passes(caller, listening.machine) or not self.passes(listening.machine, caller):
+                self.did["call cut off"] += 1
+            elif not listening.full:
                 break
-            self.did["call cut off"] += 1
             await asyncio.sleep(again_s)
             again_s *= 2
-        connection = Connection(self, caller, listening)
+        connection = Connection(self, caller, listening.machine)
         self._connections[connection] = None
+        listening.call(connection)
         protocol = factory()
         connection.near.carry(protocol)
         await asyncio.sleep(self.delay_s())
@@ -196,11 +198,10 @@ def _machine() -> Machine:
 
 
 class WorldSocket:
-    """As a socket of the standard library, as far as nodes use one."""
+    """For datagrams, as a socket of the standard library, as far as nodes use one."""
 
-    def __init__(self, network: "Network", machine: Machine, kind: socket.SocketKind) -> None:
+    def __init__(self, network: "Network", machine: Machine) -> None:
         self.machine = machine
-        self.kind = kind
         self.family = socket.AF_INET
         self.bound: tuple[str, int] | None = None
         self.queued = 0
@@ -219,11 +220,8 @@ class WorldSocket:
 
     def setsockopt(self, level: int, option: int, value: int) -> None: ...
 
-    def listen(self, backlog: int) -> None: ...
-
     def bind(self, address: Any) -> None:
-        if self.kind == socket.SOCK_DGRAM:
-            self.bound = self._network.bind(self, *address)
+        self.bound = self._network.bind(self, *address)
 
     def getsockname(self) -> Any:
         return self.bound

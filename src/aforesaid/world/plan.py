@@ -22,6 +22,9 @@ FIXED = (
 )
 """The algorithms of fixed groups, the default one more often."""
 
+EVICTING = 0.4
+"""The share of worlds of these in which a time-out evicts the silent."""
+
 SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
 
 
@@ -41,15 +44,26 @@ FaultKind: TypeAlias = Literal[
     "kill",
     "kill midway",
     "disk full",
+    "disk slow",
+    "power",
     "join",
     "leave",
     "back",
 ]
-"""The last three in changing groups; back: who was killed, or has left, starts again."""
+"""The last three in changing groups; back: who was killed, or has left, starts again. Without power a process
+is killed, and what was not forced to its disk is gone."""
 
-ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock")
-BEFALL = {"halt": 1, "part": 1, "cut": 2, "deaf": 1, "clock": 1, "kill": 1, "kill midway": 1, "disk full": 1}
+ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock", "disk slow")
+DEADLY: tuple[FaultKind, ...] = ("kill", "kill midway", "power")
+BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk full", "disk slow", *DEADLY), 1) | {"cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
+
+
+SILENCING = {"halt", "part", "cut", "rough"}
+EVICTED_BEATS = 10
+"""The time-out of worlds that have one; half of it is longer than anyone's patience."""
+PAUSES = (0.45, 1.5)
+"""For what share of it somebody pauses there."""
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -86,6 +100,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     duplication: float = 0.0
     large: float = 0.0
     """The share of messages with a payload of many datagrams."""
+    huge: float = 0.0
+    """The share of messages with a payload ten times as large."""
     replies: float = 0.1
     """How many answers a message gets, on average at most; less than one, or they would never end."""
     in_messages: int = 4096
@@ -95,6 +111,14 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     out_messages: int = 1024
     socket_bytes: int = 4 * 2**20
     """What a socket keeps of datagrams that nobody reads."""
+    evict_after_s: float = 0.0
+    """Who is silent for so long is evicted; 0: an operator sees to the dead."""
+
+    def may_be_evicted(self, name: Process) -> bool:
+        """Whether faults silence a living process for more than half the time-out, all together."""
+        faults = [fault for fault in self.faults if fault.kind in SILENCING]
+        faults = [fault for fault in faults if fault.kind != "halt" or name in fault.who]
+        return 0 < self.evict_after_s < 2 * sum(fault.for_s for fault in faults)
 
 
 def plan_of(seed: int, group: Kind) -> Plan:
@@ -110,7 +134,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
     faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
     if fixed:
         faults = _bearable(faults, names, algorithm)
-    return Plan(
+    plan = Plan(
         seed=seed,
         group=group,
         algorithm=algorithm,
@@ -132,7 +156,20 @@ def plan_of(seed: int, group: Kind) -> Plan:
         segment_bytes=chance.choice((2**20, 2**14)),
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
+        huge=chance.choice((0.0, 0.0, 0.01)),
     )
+    return (
+        _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
+    )
+
+
+def _with_time_out(plan: Plan, chance: Random) -> Plan:
+    """Somebody pauses, for less than half the time-out or for longer than it."""
+    evict_after_s = round(EVICTED_BEATS * plan.heartbeat_s, 3)
+    pause = _fault(chance, "halt", plan.names, plan.seconds)
+    pause = msgspec.structs.replace(pause, for_s=round(chance.choice(PAUSES) * evict_after_s, 3))
+    faults = tuple(sorted((*plan.faults, pause), key=lambda fault: fault.at_s))
+    return msgspec.structs.replace(plan, evict_after_s=evict_after_s, faults=faults)
 
 
 def _affordable(chance: Random, group: Kind, owed_per_word: float) -> tuple[float, float]:
@@ -152,7 +189,7 @@ def _fixed_fault(
     if transport == "tcp":
         kinds += ["reset", "reset"]
     if algorithm in SURVIVES_CRASHES:
-        kinds += ["kill", "kill midway", "disk full"]
+        kinds += [*DEADLY, "disk full"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 
 
@@ -160,7 +197,7 @@ def _changing_fault(
     chance: Random, names: tuple[Process, ...], seconds: float, algorithm: str, transport: str
 ) -> Fault:
     kinds = [*ANYWHERE]
-    kinds += ["reset", "kill", "kill midway", "back", "back", "join", "join", "leave", "leave"]
+    kinds += ["reset", *DEADLY, "back", "back", "join", "join", "leave", "leave"]
     return _fault(chance, chance.choice(kinds), names, seconds)
 
 
@@ -182,7 +219,7 @@ def _bearable(faults: list[Fault], names: tuple[Process, ...], algorithm: str) -
     victims: set[Process] = set()
     kept = []
     for fault in faults:
-        if fault.kind in ("kill", "kill midway", "disk full"):
+        if fault.kind in (*DEADLY, "disk full"):
             if len(victims | set(fault.who)) > len(names) - 2:
                 continue
             victims |= set(fault.who)

@@ -38,10 +38,9 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, seconds=round(last_s, 3))
     if plan.rate > 1:
         yield replace(plan, rate=plan.rate / 2)
-    calmer = {"loss": 0.0, "duplication": 0.0, "large": 0.0, "replies": 0.0, "jitter_s": 0.0}
-    for key, calm in calmer.items():
-        if getattr(plan, key) != calm:
-            yield replace(plan, **{key: calm})
+    for key in ("loss", "duplication", "large", "huge", "replies", "jitter_s"):
+        if getattr(plan, key):
+            yield replace(plan, **{key: 0.0})
     for key in ("sealed", "manual_acks"):
         if getattr(plan, key):
             yield replace(plan, **{key: False})

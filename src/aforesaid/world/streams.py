@@ -8,6 +8,7 @@ is healed, or the connection is given up. A lost piece only takes longer: what i
 import asyncio
 import errno
 import os
+import socket
 from collections import deque
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
@@ -32,15 +33,11 @@ GIVEN_UP_S = 30.0
 class Connection:
     """Two ends."""
 
-    def __init__(self, network: "Network", caller: Machine, listening: "Listening") -> None:
+    def __init__(self, network: "Network", caller: Machine, called: Machine) -> None:
         self.network = network
-        self.near = Pipe(self, caller, copy_context())
-        self.far = Pipe(self, listening.machine, listening.context)
+        self.near, self.far = Pipe(self, caller), Pipe(self, called)
         self.near.other, self.far.other = self.far, self.near
-        self.far.context.run(self._accepted, listening)
-
-    def _accepted(self, listening: "Listening") -> None:
-        self.network.loop.call_soon(lambda: self.far.carry(listening.factory()))
+        self.near.open()
 
     def reset(self) -> None:
         """Both ends hear that it broke."""
@@ -56,11 +53,11 @@ class Pipe(asyncio.Transport):
     """One end, and what it has written."""
 
     other: "Pipe"
+    context: Context
 
-    def __init__(self, connection: Connection, machine: Machine, context: Context) -> None:
+    def __init__(self, connection: Connection, machine: Machine) -> None:
         super().__init__()
         self.machine = machine
-        self.context = context
         self.gone = False
         """True once the protocol has heard, or its machine's death means, that it is over."""
         self._connection = connection
@@ -84,7 +81,16 @@ class Pipe(asyncio.Transport):
         self._high, self._low = 64 * 1024, 16 * 1024
         self._over_high = False
         self._number = self._network.new_number()
-        machine.take_descriptor(self._number, self._died)
+
+    def open(self) -> None:
+        """Its process has it; OSError if it can have no more."""
+        self.machine.take_descriptor(self._number, self._died)
+        self.context = copy_context()
+
+    def fileno(self) -> int:
+        return self._number
+
+    def setblocking(self, flag: bool) -> None: ...
 
     def carry(self, protocol: Any) -> None:
         """The protocol is there: from here on it is told."""
@@ -135,7 +141,9 @@ class Pipe(asyncio.Transport):
 
     def close(self) -> None:
         """Once what is written has left."""
-        if not self.is_closing():
+        if self._protocol is None:
+            self.abort()
+        elif not self.is_closing():
             self._closing = True
             self.write_eof()
 
@@ -149,8 +157,9 @@ class Pipe(asyncio.Transport):
     def _pump(self) -> None:
         """Let leave what the other end has room for."""
         chance = self._network.chance
-        while self._unsent and self._under_way < WINDOW:
-            size = 1 + int(chance.random() * min(PIECE_BYTES_MAX, WINDOW - self._under_way))
+        # Never for a few bytes' sake, or pieces would become smaller and smaller.
+        while self._unsent and self._under_way <= WINDOW - PIECE_BYTES_MAX:
+            size = 1 + int(chance.random() * PIECE_BYTES_MAX)
             piece = bytes(self._unsent[:size])
             del self._unsent[:size]
             self._under_way += len(piece)
@@ -279,29 +288,63 @@ class _Options:
 
 
 class Listening:
-    """As asyncio's Server, as far as nodes use one."""
+    """A socket at which calls are taken, as the standard library's; at a Unix socket nobody calls."""
 
-    def __init__(self, network: "Network", machine: Machine, factory: Any, address: tuple[str, int]) -> None:
+    family = socket.AF_INET
+
+    def __init__(self, network: "Network", machine: Machine) -> None:
         self.machine = machine
-        self.factory = factory
-        self.context = copy_context()
         self._network = network
-        self._address = address
+        self._bound: tuple[str, int] | None = None
+        self._backlog = 0
+        self._calls: deque[Connection] = deque()
         self._number = network.new_number()
         machine.take_descriptor(self._number, self.close)
 
-    @property
-    def sockets(self) -> "tuple[Listening, ...]":
-        return (self,)
+    def setblocking(self, flag: bool) -> None: ...
 
-    def getsockname(self) -> tuple[str, int]:
-        return self._address
+    def setsockopt(self, level: int, option: int, value: int) -> None: ...
+
+    def bind(self, address: Any) -> None:
+        if isinstance(address, tuple):
+            self._bound = self._network.listen(self, *address)
+
+    def listen(self, backlog: int) -> None:
+        self._backlog = backlog
+
+    @property
+    def full(self) -> bool:
+        """True if no more calls can wait here."""
+        return len(self._calls) >= self._backlog
+
+    def call(self, connection: Connection) -> None:
+        self._calls.append(connection)
+        self._network.loop.readable(self._number, True)
+
+    def accept(self) -> tuple[Pipe, tuple[str, int]]:
+        while self._calls and self._calls[0].far.gone:
+            self._calls.popleft()
+        if not self._calls:
+            self._network.loop.readable(self._number, False)
+            raise BlockingIOError
+        connection = self._calls[0]
+        connection.far.open()
+        self._calls.popleft()
+        return connection.far, (connection.near.machine.host, connection.near.fileno())
+
+    def getsockname(self) -> Any:
+        return self._bound
 
     def fileno(self) -> int:
         return self._number
 
-    async def start_serving(self) -> None: ...
-
     def close(self) -> None:
-        self._network.unlisten(self._address)
-        self.machine.give_back(self._number)
+        if self._number >= 0:
+            if self._bound is not None:
+                self._network.unlisten(self._bound)
+            self._network.loop.readable(self._number, False)
+            for connection in self._calls:
+                connection.far.abort()
+            self._calls.clear()
+            self.machine.give_back(self._number)
+            self._number = -1

@@ -121,6 +121,11 @@ class Above:
 
     def said_bye(self, peer: Process) -> None: ...
 
+    def turned_away(self, peer: Process, reason: str) -> None:
+        raise AssertionError(f"alice is at peace with bob, and {peer} said {reason}")
+
+    def not_let_in(self, name: Process, reason: str) -> None: ...
+
     def is_member(self) -> bool:
         return True
 

@@ -30,6 +30,12 @@ class Above(Protocol):
     def said_bye(self, peer: Process) -> None:
         """A peer has left for good."""
 
+    def turned_away(self, peer: Process, reason: str) -> None:
+        """A peer says that nothing of this node is let in there, and why."""
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        """Something was refused that came, or seemed to come, from a process of this name."""
+
     def is_member(self) -> bool:
         """False for a newcomer to a changing group that was not let in yet."""
 
@@ -64,6 +70,9 @@ class Carrier(Protocol):
 
     async def call(self, *addresses: Address) -> Process:
         """Call whoever is at one of these, in this order; its name. For changing groups."""
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        """Where a member of a fixed group is from here on."""
 
     def members(self) -> list[Address]:
         """Where other members of a changing group may be, the likeliest first."""

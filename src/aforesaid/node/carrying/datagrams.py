@@ -7,7 +7,7 @@ group starts anew.
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
@@ -15,11 +15,12 @@ from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
 from aforesaid.node.carrying.securing import Seals
+from aforesaid.node.carrying.slices import Slices
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership.epochs import Restarted
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Inlet, pack
+from aforesaid.wire.packet import claimed_name
 
 UNGREETED_FRAMES_MAX = 256
 """Frames that wait for a peer's session; the rest is lost, as any datagram may be."""
@@ -37,7 +38,10 @@ BYES = 3
 class Peer:
     """A member of the group."""
 
-    __slots__ = ("greeted", "heard", "incarnation", "numeric", "session", "sought", "spoke", "waiting")
+    __slots__ = (
+        *("greeted", "heard", "incarnation", "numeric", "session"),
+        *("sought", "spoke", "turned_away", "waiting"),
+    )
 
     def __init__(self, session: bytes | None) -> None:
         self.numeric: Any = None
@@ -49,6 +53,8 @@ class Peer:
         self.heard: Nanoseconds | None = None
         self.spoke: Nanoseconds = 0
         self.greeted: Nanoseconds = 0
+        self.turned_away: Nanoseconds = 0
+        """When it was last told that it is not let in."""
         self.waiting: list[Any] = []
         """Frames said before its session was known."""
 
@@ -57,7 +63,7 @@ class DatagramCarrier:
     """The carrier of a fixed group over UDP."""
 
     def __init__(self, config: Config, seals: Seals, inlet: Inlet, above: Above) -> None:
-        self._addresses: Mapping[Process, Address] = {
+        self._addresses: dict[Process, Address] = {
             name: Address.parse(text) for name, text in config.peers.items()
         }
         self._listen = Address.parse(config.listen)
@@ -68,8 +74,9 @@ class DatagramCarrier:
         self._above = above
         self._now = ground().monotonic_ns
         self._peers: dict[Process, Peer] = {}
-        self._gone: set[Process] = set()
+        self._gone: dict[Process, Peer] = {}
         self._body_max = self._size_max - seals.overhead
+        self._slices = Slices(self._body_max, self._say_to)
         self.refused = inlet.refused
         self.address = self._listen
         self._socket: Datagrams | None = None
@@ -86,6 +93,8 @@ class DatagramCarrier:
     async def _find(self, name: Process, peer: Peer) -> None:
         """Where a peer is just now: names may be known later, and mean another place then."""
         peer.sought = self._now()
+        if not self._addresses[name].known:
+            return
         family = socket.AF_UNSPEC if self._socket is None else self._socket.family
         try:
             _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
@@ -99,9 +108,12 @@ class DatagramCarrier:
         for name, peer in self._peers.items():
             since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
             if now - since > SOUGHT_BEATS * self._heartbeat:
-                task = asyncio.ensure_future(self._find(name, peer))
-                self._searches.add(task)
-                task.add_done_callback(self._searches.discard)
+                self._seek(name, peer)
+
+    def _seek(self, name: Process, peer: Peer) -> None:
+        task = asyncio.ensure_future(self._find(name, peer))
+        self._searches.add(task)
+        task.add_done_callback(self._searches.discard)
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
         to = self._peers.get(peer)
@@ -114,7 +126,8 @@ class DatagramCarrier:
         encode_frame = self._inlet.codec.encode
         to.spoke = self._now()
         seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
-        for body in pack([encode_frame(frame) for frame in frames], self._body_max):
+        encoded = self._slices.take_large(peer, [encode_frame(frame) for frame in frames])
+        for body in pack(encoded, self._body_max) if encoded else ():
             send(seal(body, session), numeric)
 
     def beat(self, now: Nanoseconds) -> None:
@@ -127,6 +140,11 @@ class DatagramCarrier:
 
     async def call(self, *addresses: Address) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        self._addresses[peer] = address
+        if (known := self._peers.get(peer)) is not None:
+            self._seek(peer, known)
 
     def members(self) -> list[Address]:
         return []
@@ -142,10 +160,12 @@ class DatagramCarrier:
 
     def forget(self, peer: Process) -> None:
         known = self._peers.pop(peer, None)
-        self._gone.add(peer)
-        if known is not None and known.session is not None:
-            self._seals.forget(peer, known.session)
+        if known is not None:
+            self._gone[peer] = known
+            if known.session is not None:
+                self._seals.forget(peer, known.session)
         self._inlet.reassembly.forget(peer)
+        self._slices.forget(peer)
 
     def buffered(self) -> int:
         return 0
@@ -165,11 +185,16 @@ class DatagramCarrier:
                 self._say(peer, encode(Note(bye=True)), now)
 
     async def close(self) -> None:
+        self._slices.close()
         for search in self._searches:
             search.cancel()
         await asyncio.gather(*self._searches, return_exceptions=True)
         if self._socket is not None:
             self._socket.close()
+
+    def _say_to(self, name: Process, body: bytes) -> None:
+        if (peer := self._peers.get(name)) is not None:
+            self._say(peer, body, self._now())
 
     def _say(self, peer: Peer, body: bytes, now: Nanoseconds) -> None:
         if peer.session is not None:
@@ -192,9 +217,9 @@ class DatagramCarrier:
                 try:
                     self._open(data, now)
                 except Misbehaviour as error:
-                    if isinstance(error, Restarted):
-                        _warn_of_restart(error.name)
-                    self.refused[error.reason if isinstance(error, Refused) else "misbehaviour"] += 1
+                    reason = error.reason if isinstance(error, Refused) else "misbehaviour"
+                    self.refused[reason] += 1
+                    self._above.not_let_in(claimed_name(data), reason)
             self._above.end_turn()
         except Exception as error:
             self._above.failed(error)
@@ -205,13 +230,18 @@ class DatagramCarrier:
         (_, source, incarnation), session, body, fresh = self._seals.open(data)
         peer = self._peers.get(source)
         if peer is None:
-            raise Refused("evicted" if source in self._gone else "stranger")
+            if source not in self._gone:
+                raise Refused("stranger")
+            raise self._turn_away(self._gone[source], session, "evicted", now)
         if not fresh and peer.session != session:
             # Anyone may have recorded it: who is there now answers this.
             self._send_to(peer, b"", session)
             return
         if peer.incarnation != incarnation:
-            self._meet(source, peer, incarnation)
+            if peer.incarnation is not None:
+                raise self._turn_away(peer, session, "incarnation", now)
+            peer.incarnation = incarnation
+            self._above.met(source, incarnation)
         silent_since, peer.heard = peer.heard or 0, now
         if peer.session != session:
             self._learn_session(source, peer, session, now)
@@ -220,20 +250,24 @@ class DatagramCarrier:
         if not body:
             return
         if is_note(body):
-            if read_note(body).bye:
-                self._above.said_bye(source)
+            self._heed(source, read_note(body))
             return
         messages = self._inlet.body(source, body, now)
         if messages:
             self._above.received(source, messages)
 
-    def _meet(self, source: Process, peer: Peer, incarnation: int) -> None:
-        if peer.incarnation is not None:
-            if incarnation > peer.incarnation:
-                _warn_of_restart(source)
-            raise Refused("incarnation")
-        peer.incarnation = incarnation
-        self._above.met(source, incarnation)
+    def _heed(self, source: Process, note: Note) -> None:
+        if note.refusal:
+            self._above.turned_away(source, note.refusal)
+        if note.bye:
+            self._above.said_bye(source)
+
+    def _turn_away(self, peer: Peer, session: bytes, reason: str, now: Nanoseconds) -> Refused:
+        """Who has shown that it is a member, and is not let in, is told why; not with every datagram."""
+        if now - peer.turned_away >= self._heartbeat:
+            peer.turned_away = now
+            self._send_to(peer, encode(Note(refusal=reason)), session)
+        return Refused(reason)
 
     def _learn_session(self, source: Process, peer: Peer, session: bytes, now: Nanoseconds) -> None:
         """Its session is told by the first datagram of it; ours, by the answer."""
@@ -242,7 +276,3 @@ class DatagramCarrier:
         waiting, peer.waiting = peer.waiting, []
         if waiting:
             self.send(source, waiting)
-
-
-def _warn_of_restart(name: Process) -> None:
-    tell("restarted", level="warning", peer=name, advice="evict it; it has lost its state")

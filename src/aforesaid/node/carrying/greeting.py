@@ -7,11 +7,10 @@ import asyncio
 from typing import NamedTuple
 
 from aforesaid.core import Process, Refused
-from aforesaid.ground import ground
 from aforesaid.node.carrying.notes import Hello, encode, read_hello
 from aforesaid.transport import Stream
 from aforesaid.wire import Records, record
-from aforesaid.wire.packet import CLEAR, Header, read_header
+from aforesaid.wire.packet import CLEAR, Header, claimed_name, read_header
 
 HELLO_S = 5
 """How long the other end has to say who it is."""
@@ -34,7 +33,6 @@ class Greeting:
 
     def __init__(self, stream: Stream, me: Header, expected: Process | None) -> None:
         self.stream = stream
-        self.began = ground().monotonic_ns()
         self.answer: asyncio.Future[Greeted] = asyncio.get_running_loop().create_future()
         self._me = me
         self._expected = expected
@@ -45,6 +43,11 @@ class Greeting:
         """Bodies that came before the stream was taken over."""
         stream.on_data = self._take
         stream.on_lost = lambda: self._fail(Refused("hung up"))
+
+    @property
+    def claimed_name(self) -> Process:
+        """Who the other end says it is, also if it is refused for something else."""
+        return claimed_name(self._start) if self._header is None else self._header.source
 
     def say(self, hello: Hello) -> None:
         self.stream.write(self._me.encode(CLEAR) + record(encode(hello)))

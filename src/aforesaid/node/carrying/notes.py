@@ -43,6 +43,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     """The sender leaves for good: nobody shall wait for it."""
     elder: Word | None = None
     """The elder of the sender's part of a changing group."""
+    refusal: Annotated[str, Meta(max_length=100)] = ""
+    """Why nothing of the receiver is let in at the sender (datagrams; on streams a `Hello` says it)."""
 
 
 class Hello(Struct, frozen=True, omit_defaults=True):

@@ -8,6 +8,7 @@ enough to keep it. In a changing group a stream without use and without a link i
 How streams come about is the `switchboard`'s business.
 """
 
+import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,6 +31,9 @@ from aforesaid.wire.packet import Header
 
 BODY_BYTES_MAX = 64 * 1024
 """Of one record; larger frames are cut."""
+
+SLICE_BYTES = 2**20
+"""So much is handed to a stream at a time: TLS, and the kernel, take their time for it."""
 
 UNUSED: Nanoseconds = 60 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed."""
@@ -55,6 +59,7 @@ class StreamCarrier:
         self._inlet = inlet
         self._above = above
         self._heartbeat = round(config.heartbeat_s * SECOND)
+        self._loop = asyncio.get_running_loop()
         self._now = ground().monotonic_ns
         self._choose = ground().chance.randrange
         self._beaten = self._now()
@@ -64,9 +69,9 @@ class StreamCarrier:
         self._paused = False
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
-        fixed = {name: Address.parse(text) for name, text in config.peers.items()}
+        self._fixed = {name: Address.parse(text) for name, text in config.peers.items()}
         self._switchboard = Switchboard(
-            me, contexts, None if self._changing else fixed, self._book, self.refused, self
+            me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
         )
         self.peers = self._switchboard.peers
 
@@ -80,6 +85,11 @@ class StreamCarrier:
 
     async def call(self, *addresses: Address) -> Process:
         return await self._switchboard.call_anyone(*addresses)
+
+    def introduce(self, peer: Process, address: Address) -> None:
+        self._fixed[peer] = address
+        if (known := self.peers.get(peer)) is not None:
+            self._switchboard.call(known)
 
     def members(self) -> list[Address]:
         for name in self.connected():
@@ -103,19 +113,13 @@ class StreamCarrier:
             self.refused["own frame size"] += 1
             self.given_up(to)
             return
-        records = [record(body) for body in pack(encoded, BODY_BYTES_MAX)]
-        # What a link loses a part of, it has lost. In a fixed group all is sent again until it is there, and
-        # what there is room for now is not sent again.
-        for data in [b"".join(records)] if self._changing else records:
-            self._write(to, data)
+        self._write(to, [record(body) for body in pack(encoded, BODY_BYTES_MAX)])
 
     def beat(self, now: Nanoseconds) -> None:
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
         # else all links of a changing group would end at once, and it would fall to pieces.
         stood_still = now - self._beaten > 3 * self._heartbeat // 2
         self._beaten = now
-        if not stood_still:
-            self._switchboard.expire(now)
         neighbours = self._above.neighbours()
         for peer in list(self.peers.values()):
             stream = peer.stream
@@ -163,12 +167,13 @@ class StreamCarrier:
                 peer.stream.resume()
 
     async def rekey(self, config: Config) -> None:
-        await self._switchboard.rekey(self.address, stream_contexts(config))
+        self._switchboard.rekey(stream_contexts(config))
 
     def bye(self) -> None:
         for peer in self.peers.values():
             if peer.stream is not None:
-                peer.stream.write(record(encode(Note(bye=True))))
+                peer.stream.write(b"".join((*peer.queue, record(encode(Note(bye=True))))))
+                peer.hush()
 
     async def close(self) -> None:
         await self._switchboard.close()
@@ -194,8 +199,7 @@ class StreamCarrier:
         stream.on_data = self._taking(peer, stream, greeting)
         if self._paused:
             stream.pause()
-        queue, peer.queue, peer.queued = peer.queue, [], 0
-        stream.write(b"".join(queue))
+        self._write_slice(peer, stream)
         tell("connected", level="debug", peer=peer.name, epoch=epoch)
         if epoch > 1:
             self._above.connected(peer.name)
@@ -206,6 +210,7 @@ class StreamCarrier:
         if not peer.lose(stream):
             return
         peer.heard, peer.told = stream.heard_ns, set()
+        peer.hush()
         self._book.doubt(peer.name)
         tell("disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
         self._above.lost(peer.name)
@@ -215,7 +220,8 @@ class StreamCarrier:
 
     def given_up(self, peer: Peer) -> None:
         """All that waits towards a peer is given up."""
-        peer.queue, peer.queued, peer.told = [], 0, set()
+        peer.told = set()
+        peer.hush()
         if peer.stream is not None:
             stream = peer.stream
             stream.abort()
@@ -224,6 +230,13 @@ class StreamCarrier:
             self._book.doubt(peer.name)
             self._above.lost(peer.name)
             self._above.has_room()
+
+    def turned_away(self, peer: Process, reason: str) -> None:
+        if not self._changing:
+            self._above.turned_away(peer, reason)
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        self._above.not_let_in(name, reason)
 
     def failed(self, error: Exception) -> None:
         self._above.failed(error)
@@ -237,19 +250,40 @@ class StreamCarrier:
         peer = self.peers[name] = Peer(name)
         return peer
 
-    def _write(self, peer: Peer, data: bytes) -> None:
-        if _waiting(peer) + len(data) > self._config.queues.link_bytes:
-            # It does not take what is said to it. Whoever sends again may lose it here as well as there;
-            # a link that loses a part of what was said on it is no link any more.
+    def _write(self, peer: Peer, records: list[bytes]) -> None:
+        room = self._config.queues.link_bytes - _waiting(peer)
+        size = sum(map(len, records))
+        if size > room:
+            # It does not take what is said to it. A link that loses a part of what was said on it is no link
+            # any more. In a fixed group all is sent again until it is there, here what does not fit now.
             self.refused["slow peer"] += 1
             if self._changing:
                 self.given_up(peer)
-        elif peer.stream is not None:
-            peer.stream.write(data)
+                return
+            records = _fitting(records, room)
+            size = sum(map(len, records))
+        if peer.stream is not None and not peer.queue and size <= SLICE_BYTES:
+            peer.stream.write(b"".join(records))
+            return
+        if peer.stream is not None and not peer.queue:
+            self._loop.call_soon(self._write_slice, peer, peer.stream)
+        peer.queue.extend(records)
+        peer.queued += size
+        self._switchboard.call(peer)
+
+    def _write_slice(self, peer: Peer, stream: Stream) -> None:
+        """Some of what waits: the rest of the loop has its turn before the next."""
+        if peer.stream is not stream:
+            return
+        size = 0
+        while peer.queue and size < SLICE_BYTES:
+            size += len(peer.queue[0])
+            stream.write(peer.queue.popleft())
+        peer.queued -= size
+        if peer.queue:
+            self._loop.call_soon(self._write_slice, peer, stream)
         else:
-            peer.queue.append(data)
-            peer.queued += len(data)
-            self._switchboard.call(peer)
+            self._above.has_room()
 
     def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
@@ -263,7 +297,7 @@ class StreamCarrier:
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
         if peer is not None:
-            self._write(peer, word)
+            self._write(peer, [word])
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
             self._above.apart(address)
@@ -283,7 +317,7 @@ class StreamCarrier:
         if news:
             peer.told |= news
             book = tuple(sorted(news, key=lambda entry: entry.name))
-            self._write(peer, record(encode(Note(book=book))))
+            self._write(peer, [record(encode(Note(book=book)))])
 
     def _taking(self, peer: Peer, stream: Stream, greeting: Greeting) -> Callable[[bytes], None]:
         """What takes the bytes of this stream. A refusal ends it: no correct peer is ever refused."""
@@ -331,4 +365,14 @@ class StreamCarrier:
 
 def _waiting(peer: Peer) -> int:
     """The bytes that wait towards a peer."""
-    return peer.queued if peer.stream is None else peer.stream.buffered
+    return peer.queued if peer.stream is None else peer.queued + peer.stream.buffered
+
+
+def _fitting(records: list[bytes], room: int) -> list[bytes]:
+    """Those for which there is room."""
+    kept = []
+    for each in records:
+        if len(each) <= room:
+            kept.append(each)
+            room -= len(each)
+    return kept

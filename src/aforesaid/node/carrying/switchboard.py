@@ -7,22 +7,26 @@ every peer is called until it is there; in a changing group when there is someth
 
 import asyncio
 import ssl
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Protocol
 
-from aforesaid.core import SECOND, Misuse, Nanoseconds, Process, Refused
+from aforesaid.core import Misuse, Nanoseconds, Process, Refused
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.greeting import HELLO_S, Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
-from aforesaid.protocols.membership.epochs import CROSSED, OUTSIDE, Epochs, Line, Patience, Restarted
+from aforesaid.protocols.membership.epochs import (
+    CROSSED,
+    OUTSIDE,
+    Epochs,
+    Line,
+    Patience,
+    TurnedAway,
+)
 from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
-from aforesaid.transport import Address, Backoff, Stream, dial, listen, stop_listening
+from aforesaid.transport import Address, Backoff, Door, Stream, dial
 from aforesaid.wire.packet import Header
-
-STRANGERS_MAX = 128
-"""Streams that have not said yet who they are; more are not taken."""
 
 FINISH_TURNS = 200
 """How many hundredths of a second a node that closes waits for the others to read its last words."""
@@ -46,13 +50,18 @@ class Peer(Line):
     def __init__(self, name: Process) -> None:
         super().__init__(name)
         self.calling: asyncio.Task[None] | None = None
-        self.queue: list[bytes] = []
-        """What was said before the stream stands."""
+        self.queue: deque[bytes] = deque()
+        """What was said before the stream stands, or is more than it takes at a time."""
         self.queued = 0
         self.told: set[Entry] = set()
         """The addresses that it was told on this stream."""
         self.heard: Nanoseconds | None = None
         self.used: Nanoseconds = 0
+
+    def hush(self) -> None:
+        """What waits towards it is not said any more."""
+        self.queue.clear()
+        self.queued = 0
 
 
 class User(Protocol):
@@ -70,6 +79,12 @@ class User(Protocol):
 
     def given_up(self, peer: Peer) -> None:
         """The peer cannot be reached."""
+
+    def turned_away(self, peer: Process, reason: str) -> None:
+        """A peer does not take our call."""
+
+    def not_let_in(self, name: Process, reason: str) -> None:
+        """Whoever seems to have this name was refused."""
 
     def failed(self, error: Exception) -> None: ...
 
@@ -95,8 +110,7 @@ class Switchboard:
         self._refused = refused
         self._user = user
         self._search = Search()
-        self._strangers: set[Greeting] = set()
-        self._server: asyncio.Server | None = None
+        self._door = Door(self._contexts[0], self._opened, self._turned_out)
         self._hello = Hello()
         self._closed = False
         self._epochs = Epochs(me.source, fixed, Peer)
@@ -104,18 +118,14 @@ class Switchboard:
 
     async def open(self, address: Address, advertised: str | None) -> Address:
         """Take calls; says where."""
-        self._server, address = await listen(address, self._contexts[0], self._opened)
+        address = await self._door.open(address)
         self._hello = Hello(address=advertised or str(address))
         return address
 
-    async def rekey(self, address: Address, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None) -> None:
+    def rekey(self, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None) -> None:
         """Streams that stand go on; who calls from here on needs a key that is accepted now."""
         self._contexts = contexts or (None, None)
-        if self._server is not None:
-            await stop_listening(self._server)
-        self._server, _ = await listen(address, self._contexts[0], self._opened)
-        if self._closed:
-            await stop_listening(self._server)
+        self._door.context = self._contexts[0]
 
     @property
     def advertised(self) -> str:
@@ -137,16 +147,10 @@ class Switchboard:
         raise Unreached(f"contact: cannot reach a member at {where}: {last}", self._search)
 
     def call(self, peer: Peer) -> None:
-        """Call a peer until it is there, or is given up."""
-        if peer.calling is None and peer.stream is None and not self._closed:
+        """Call a peer until it is there, or is given up; not one of whom it is not known yet where it is."""
+        untold = self._fixed is not None and not self._fixed[peer.name].known
+        if peer.calling is None and peer.stream is None and not self._closed and not untold:
             peer.calling = asyncio.create_task(self._keep_calling(peer), name=f"calling {peer.name}")
-
-    def expire(self, now: Nanoseconds) -> None:
-        """Hang up on callers that do not say who they are."""
-        for greeting in [each for each in self._strangers if now - each.began > HELLO_S * SECOND]:
-            self._strangers.discard(greeting)
-            self._refused["hello too late"] += 1
-            greeting.stream.abort()
 
     def evict(self, name: Process) -> None:
         """Let nothing of a peer in, and say no more to it; what is written still goes."""
@@ -159,11 +163,7 @@ class Switchboard:
 
     async def close(self) -> None:
         self._closed = True
-        if self._server is not None:
-            await stop_listening(self._server)
-        for greeting in self._strangers:
-            greeting.stream.abort()
-        self._strangers.clear()
+        await self._door.close()
         calls = [peer.calling for peer in self.peers.values() if peer.calling is not None]
         streams = [peer.stream for peer in self.peers.values() if peer.stream is not None]
         for stream in streams:
@@ -186,7 +186,7 @@ class Switchboard:
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
                     tell("call failed", level="debug", peer=peer.name, error=str(error))
-                    _warn_of_restart(error)
+                    self._tell_refusal(peer.name, error)
                     crossed = isinstance(error, Refused) and error.reason == CROSSED
                     if patience.spent(crossed):
                         break
@@ -238,22 +238,23 @@ class Switchboard:
 
     def _opened(self, stream: Stream) -> None:
         """Someone calls."""
-        if self._closed or len(self._strangers) >= STRANGERS_MAX:
-            self._refused["too many strangers"] += 1
-            stream.abort()
-            return
         greeting = Greeting(stream, self._me, expected=None)
-        self._strangers.add(greeting)
         greeting.answer.add_done_callback(lambda _: self._called(greeting))
+
+    def _turned_out(self, why: str) -> None:
+        """Somebody who is nobody to us; told seldom, for there may be very many."""
+        self._refused[why] += 1
+        if str(self._refused[why]).strip("0") == "1":
+            tell("strangers turned out", level="warning", why=why, so_far=self._refused[why])
 
     def _called(self, greeting: Greeting) -> None:
         """A caller has said who it is, or will not any more."""
-        if greeting not in self._strangers:
+        if not self._door.let_in(greeting.stream):
             return
-        self._strangers.discard(greeting)
         error = greeting.answer.exception()
         if error is not None:
             self._refused[error.reason if isinstance(error, Refused) else "stream"] += 1
+            self._tell_refusal(greeting.claimed_name, error)
             greeting.stream.abort()
             return
         greeted = greeting.answer.result()
@@ -262,7 +263,7 @@ class Switchboard:
             peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
-            _warn_of_restart(refusal)
+            self._tell_refusal(name, refusal)
             if refusal.reason == OUTSIDE:
                 # Whoever looks for the group here may be found where it calls from.
                 self._search.called_by(name)
@@ -274,17 +275,18 @@ class Switchboard:
         greeting.say(Hello(epoch, self._hello.address))
         self._user.stands(peer, greeting.stream, greeted, epoch, greeting)
 
+    def _tell_refusal(self, name: Process, error: BaseException) -> None:
+        if isinstance(error, TurnedAway):
+            self._user.turned_away(name, error.reason)
+        elif isinstance(error, Refused | ssl.SSLError):
+            self._user.not_let_in(name, error.reason if isinstance(error, Refused) else "tls")
+
     def _end_present(self, peer: Peer) -> None:
         """Another stream takes the place of the present one, of which both ends have lost a suffix."""
         if peer.stream is not None:
             stream = peer.stream
             stream.abort()
             self._user.lost(peer, stream)
-
-
-def _warn_of_restart(error: Exception) -> None:
-    if isinstance(error, Restarted):
-        tell("restarted", level="warning", peer=error.name, advice="evict it; it has lost its state")
 
 
 async def _gone_through(streams: list[Stream]) -> None:

@@ -127,7 +127,12 @@ async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
             case {"reasons": str(label)}:
                 return {"reasons": node.why(label)}
             case {"peers": _}:
-                return {"peers": node.peers}
+                suspects = node.suspects
+                return {
+                    "peers": {
+                        p: f"{how}: {suspects[p]}" if p in suspects else how for p, how in node.peers.items()
+                    }
+                }
             case {"gauges": _}:
                 return {"gauges": node.gauges(), "refused": node.refused}
             case {"evict": str(peer)}:

@@ -1,7 +1,8 @@
 """A node for programs in any language: JSON lines in, JSON lines out, in UTF-8.
 
 In:   {"to": ["bob"], "payload": "hello"}        to some;   {"payload": "hello"}   to everyone
-      "payload_base64" in place of "payload" for bytes that are no text; {"evict": "bob"}
+      "payload_base64" in place of "payload" for bytes that are no text; {"evict": "bob"};
+      {"peers": {"bob": "10.0.0.2:7000"}} where peers are whose port the configuration has as 0
 Out:  {"ready": "alice", "address": ...}         once, first
       {"said": "alice~7#1"}                      for each message in, in order, when it was accepted
       {"origin": "bob", "id": "bob~3#1", "payload": "hi"}   a message was delivered; with frontier = true
@@ -17,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from aforesaid.core import Misuse
-from aforesaid.node.host import Isolated
+from aforesaid.node.endings import Isolated
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
 from aforesaid.node.operating.logs import tell
@@ -32,7 +33,7 @@ LINE_OVERHEAD_BYTES = 64 * 1024
 UNREAD_S = 5.0
 """How long a node that is closed waits until its output is read."""
 
-KEYS = ("to", "payload", "payload_base64", "evict")
+KEYS = ("to", "payload", "payload_base64", "evict", "peers")
 
 
 async def converse(node: Node, chunks: AsyncIterator[bytes], write: Write, stop: asyncio.Event) -> None:
@@ -128,6 +129,8 @@ async def _obey(node: Node, request: Any, write: Write) -> None:
     match request:
         case {"evict": str(peer), **rest} if not rest:
             node.evict(peer)
+        case {"peers": dict(peers), **rest} if not rest and all(isinstance(at, str) for at in peers.values()):
+            node.introduce(peers)
         case {"to": list(targets)} if all(isinstance(target, str) for target in targets):
             await write({"said": str((await node.send(targets, _payload(request))).id)})
         case {"to": _}:

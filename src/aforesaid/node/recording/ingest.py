@@ -255,6 +255,8 @@ class _Merge:
         self._held: dict[Key, Event] = {}
         """The event at which such a log stands."""
         self._audiences: dict[tuple[Any, ...], list[int]] = {}
+        self._read: set[Key] = set()
+        """Logs that were read to their end."""
         self._ready = deque(logs)
         self._done = 0
 
@@ -275,6 +277,7 @@ class _Merge:
         for event in self._events[key]:
             if not self._take(key, event):
                 return
+        self._read.add(key)
 
     def _take(self, key: Key, event: Event, forced: bool = False) -> bool:
         log, tracer = self._logs[key], self._tracer
@@ -330,8 +333,12 @@ class _Merge:
             self._held[key] = event
 
     def _give_way(self) -> None:
-        """What all that are left wait for is in no log: the one that stands earliest goes on without it."""
-        need = min(self._waiting, key=lambda need: self._stands_at(self._waiting[need][0]))
+        """What all that are left wait for is in no log: the one that stands earliest goes on without it.
+
+        Who waits for somebody that waits itself is not held up by what is lost, whatever their clocks say.
+        """
+        hopeless = [need for need in self._waiting if need[0] in self._read]
+        need = min(hopeless or self._waiting, key=lambda need: self._stands_at(self._waiting[need][0]))
         key = self._waiting[need].pop(0)
         if not self._waiting[need]:
             del self._waiting[need]

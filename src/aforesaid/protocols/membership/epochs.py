@@ -49,6 +49,10 @@ class Restarted(Refused):
         self.name = name
 
 
+class TurnedAway(Refused):
+    """The word of the other end that our call is not taken."""
+
+
 class Line:
     """One end's view of the streams to one peer."""
 
@@ -114,7 +118,7 @@ class Epochs(Generic[AnyLine]):
     def answered(self, name: Process, incarnation: int, epoch: int, refusal: str) -> AnyLine:
         """Our call has this answer; the line on which the new stream is to stand."""
         if refusal:
-            raise Refused(refusal)
+            raise TurnedAway(refusal)
         line = self._line(name)
         if line.stream is not None and epoch <= line.epoch:
             raise Refused(CROSSED)
