@@ -83,6 +83,7 @@ class Order(Generic[Event]):
         if waiting_max < 1 or remember < 1:
             raise Misuse("waiting_max and remember are at least 1")
         self._patience_s = patience_s
+        self._endures_s = float("inf") if patience_s is None else patience_s
         self._dead_letters = dead_letters
         self._waiting_max = waiting_max
         self._clock = clock
@@ -103,23 +104,26 @@ class Order(Generic[Event]):
         self, id: Hashable, follows: Iterable[Hashable] = (), event: Event = _ITSELF
     ) -> list[Ordered[Event]]:
         """An event has come: what may be handed on now, in order. The event is its id if none is given."""
-        done = self.overdue() if self._deadlines else []
+        now, deadlines = self._clock(), self._deadlines
+        # Mostly the eldest waits, and may go on waiting.
+        done = self.overdue() if deadlines and deadlines[0].came <= now - self._endures_s else []
         handed, given_up = self._handed.ids, self._given_up.ids
         if id in handed or id in self._waiting or id in given_up:
             self.repeated += 1
             return done
         what: Any = id if event is _ITSELF else event
         follows = tuple(follows)
-        if id in follows:
-            raise Misuse(f"{id} follows itself")
         lacking = [each for each in follows if each not in handed]
-        if lacking and len(self._waiting) >= self._waiting_max:
-            done += self._make_room()
-            lacking = [each for each in lacking if each not in handed]
+        if lacking:
+            if id in lacking:
+                raise Misuse(f"{id} follows itself")
+            if len(self._waiting) >= self._waiting_max:
+                done += self._make_room()
+                lacking = [each for each in lacking if each not in handed]
         if not lacking:
             ready = self._hand_on(id, what)
             return done + ready if done else ready
-        entry = _Entry(id, follows, what, self._clock())
+        entry = _Entry(id, follows, what, now)
         if given_up and any(each in given_up for each in lacking):
             self._give_up(entry, tuple(lacking))
         else:
@@ -129,10 +133,9 @@ class Order(Generic[Event]):
     def overdue(self) -> list[Ordered[Event]]:
         """What may be handed on because patience is over. `put` looks, too; ask if nothing comes for long."""
         done: list[Ordered[Event]] = []
-        if self._patience_s is not None:
-            until = self._clock() - self._patience_s
-            while (eldest := self._eldest()) is not None and eldest.came <= until:
-                done += self._lose_patience(eldest)
+        until = self._clock() - self._endures_s
+        while (eldest := self._eldest()) is not None and eldest.came <= until:
+            done += self._lose_patience(eldest)
         return done
 
     def close(self) -> list[Ordered[Event]]:
@@ -154,9 +157,7 @@ class Order(Generic[Event]):
     def due_s(self) -> float | None:
         """In how many seconds `overdue` has something to do, if nothing comes; None if it never has."""
         eldest = self._eldest()
-        if self._patience_s is None or eldest is None:
-            return None
-        return max(0.0, eldest.came + self._patience_s - self._clock())
+        return None if eldest is None else max(0.0, eldest.came + self._endures_s - self._clock())
 
     def why(self, id: Hashable) -> Why:
         """What became of an event, or what it waits for."""
