@@ -192,7 +192,7 @@ class Order(Generic[Event]):
             "given_up": list(self._given_up.ids),
             "missed": list(self._missed.ids),
             "waiting": [
-                [entry.id, list(entry.follows), entry.event, now - entry.came]
+                [entry.id, list(self._lacking(entry)), entry.event, now - entry.came]
                 for entry in self._waiting.values()
             ],
         }
@@ -258,14 +258,18 @@ class Order(Generic[Event]):
 
     def _give_up(self, entry: _Entry[Event], lacking: tuple[Hashable, ...]) -> None:
         """This one, and all that follows it: what it waits for will not be handed on."""
-        lost = [(entry, lacking)]
-        for each, _ in lost:
-            self._given_up.add(each.id)
-            followers = list(self._followers.get(each.id, {}).values())
-            lost += [(follower, self._part(follower)) for follower in followers]
+        self._bury(entry, lacking)
+        lost = [entry.id]
+        for id in lost:
+            # One by one: whom a call that fails did not come to still waits, and is given up in its time.
+            for follower in list(self._followers.get(id, {}).values()):
+                lost.append(follower.id)
+                self._bury(follower, self._part(follower))
+
+    def _bury(self, entry: _Entry[Event], lacking: tuple[Hashable, ...]) -> None:
+        self._given_up.add(entry.id)
         if self._dead_letters is not None:
-            for each, why in lost:
-                self._dead_letters(DeadLetter(each.id, each.event, why))
+            self._dead_letters(DeadLetter(entry.id, entry.event, lacking))
 
     def _make_room(self) -> list[Ordered[Event]]:
         eldest = self._eldest()

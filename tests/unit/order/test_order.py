@@ -241,3 +241,32 @@ def test_an_asynchronous_stream_that_fails_fails_for_its_reader() -> None:
 
     with pytest.raises(OSError, match="the feed broke"):
         asyncio.run(main())
+
+
+def test_what_was_handed_on_and_forgotten_is_not_waited_for_after_a_restart() -> None:
+    order: Order[str] = Order(remember=1)
+    order.put("c", ["a", "b"])
+    order.put("a")
+    order.put("x")
+    order = Order.loaded(order.saved(), remember=1)
+    assert ids(order.put("b")) == ["b", "c"]
+
+
+def test_a_dead_letter_box_that_fails_loses_nobody() -> None:
+    clock, dead = Clock(), list[Hashable]()
+
+    def box(letter: DeadLetter[str]) -> None:
+        if letter.id == "b":
+            raise OSError("the box is full")
+        dead.append(letter.id)
+
+    order: Order[str] = Order(patience_s=1.0, dead_letters=box, clock=clock)
+    order.put("b", ["a"])
+    for number in range(3):
+        order.put(f"c{number}", ["b"])
+    clock.now += 1.0
+    with pytest.raises(OSError, match="the box is full"):
+        order.overdue()
+    assert order.waiting == 3
+    assert order.overdue() == []
+    assert dead == ["c0", "c1", "c2"]
