@@ -1,20 +1,21 @@
 # One entry point for developers. Each target sets up what it needs, once.
-#   make demo    real nodes on a bad network, one killed; the Spark audit; one page to read
-#   make test    style, types, layers, every test
+#   make demo    real nodes on a bad network, one killed; the Spark audit; a page to read and one to explore
+#   make test    style, types, layers, every test (those of the explorer page need a Chromium or Chrome)
 #   make lint    style, types and layers only
 #   make bench   the benchmarks, each printing ratios measured in that run
 #   make campaign   tens of thousands of random runs: hybrid buffering against its oracle, PRC under churn, links,
 #                   the fleet against its reference;
 #                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
-#   make campaign-nodes     10,000 worlds of fixed and 10,000 of changing groups of real nodes (docs/world.md)
+#   make campaign-watch     a watch killed 50 times with -9, and an hour of it at 10,000 events a second
+#   make campaign-nodes     10,000 worlds each of fixed, changing, durable and keeping groups of real nodes (docs/world.md)
 #   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench campaign campaign-cluster campaign-net campaign-nodes format clean
+.PHONY: demo test lint bench campaign campaign-cluster campaign-watch campaign-net campaign-nodes format clean
 .DEFAULT_GOAL := test
 
 # Set up again only when the project's metadata or pins change.
@@ -42,9 +43,15 @@ lint: $(READY)
 campaign-cluster: $(READY)
 	@$(BIN)/python tests/spark/cluster_campaign.py
 
+campaign-watch: $(READY)
+	@$(BIN)/python tests/spark/watch_campaign.py 50
+	@$(BIN)/python benchmarks/bench_watch.py 1000000 3600 10000
+
 campaign-nodes: $(READY)
 	@$(BIN)/aforesaid world --group fixed --seeds 10000
 	@$(BIN)/aforesaid world --group changing --seeds 10000
+	@$(BIN)/aforesaid world --group durable --seeds 10000
+	@$(BIN)/aforesaid world --group keeping --seeds 10000
 
 campaign-net: $(READY)
 	@for c in "weather 180" "crowd 120" "processes 120" "dead 180" "hostile 1000000"; do \

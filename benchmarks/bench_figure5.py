@@ -7,7 +7,8 @@
 
 The points were read off the vector graphics of figure 5, which shows single runs. Space is what a process
 holds, expected messages and handshake buffers; control is what it sends per second. A point at a minute is
-the mean over the half minute around it. Runs are spread over the cores. With --plateau the delay is 2.5 s
+the mean over the half minute around it. "Farther off" counts those of our own runs that are at least as far
+from our mean as the paper's one run is. Runs are spread over the cores. With --plateau the delay is 2.5 s
 from the first broadcast on, in minute 3, until minute 9: only the two plateaus at that delay are told.
 """
 
@@ -100,11 +101,14 @@ def between(series: Series, begin: float, end: float) -> Any:
 def tell(processes: int, name: str, rows: Any) -> None:
     means, deviations = rows.mean(0), rows.std(0, ddof=1) if len(rows) > 1 else 0 * rows[0]
     print(f"{processes:,} processes, {len(rows)} seeds, {name}; links {means[-1]:.2f}")
-    for (point, (_, _, published)), mean, deviation in zip(POINTS.items(), means, deviations, strict=False):
+    points = zip(POINTS.items(), rows.T, means, deviations, strict=False)
+    for (point, (_, _, published)), runs, mean, deviation in points:
         if np.isnan(mean):
             continue
-        paper = published.get(processes)
-        beside = f"paper {paper:8.3f}  {100 * (mean / paper - 1):+6.1f} %" if paper else ""
+        paper, beside = published.get(processes), ""
+        if paper:
+            farther = int((abs(runs - mean) >= abs(paper - mean)).sum())
+            beside = f"paper {paper:8.3f}  {100 * (mean / paper - 1):+6.1f} %  {farther} runs farther off"
         print(f"  {point:27} {mean:8.3f} ± {deviation:7.3f}  {beside}", flush=True)
 
 

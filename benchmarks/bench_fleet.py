@@ -3,6 +3,7 @@
     python benchmarks/bench_fleet.py             # all, about 4 minutes
     python benchmarks/bench_fleet.py --small     # without 10,000 processes
     python benchmarks/bench_fleet.py --churn 100000     # only ten minutes of churn among so many
+    python benchmarks/bench_fleet.py --against ../other/src    # only this code and another, in turn
 
 Each run has a process of its own, so that its peak memory is its own; compiling is not counted. `static` is
 the limit: a flood with masks, wire rows and FIFO of the same layout, in the same process, on as many
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from msgspec.structs import replace
 from aforesaid.fleet import Overlay, Paper, authors_experiment, flood, random_overlay, simulate_fleet
 
 SEED = 4
-CPU_BARS = {100: 1.0, 1_000: 5.0, 10_000: 60.0}
+CPU_BARS = {100: 1.0, 1_000: 5.0, 10_000: 30.0}
 MEMORY_BAR_MB = 1_000
 MILLION, DEGREE = 1_000_000, 20
 SEEDS = {100: range(1, 13), 1_000: range(1, 13)}
@@ -39,13 +41,26 @@ START = (
     "simulate_fleet(Paper(20, minutes=0.1).plan());"
     "print(time.perf_counter() - began)"
 )
+AGAINST = (
+    "import sys; from msgspec.structs import replace;"
+    "from aforesaid.fleet import authors_experiment, simulate_fleet;"
+    "parts = dict(minutes=12.0, speak_from=2.0, speak_until=10.0, delay_ms=float(sys.argv[2]));"
+    "outcome = simulate_fleet(replace(authors_experiment(int(sys.argv[1]), 4), **parts).plan());"
+    "print(outcome.cpu_seconds, outcome.receipts, outcome.series.space.sum())"
+)
+"""Twelve minutes with one delay; what it prints beside the time is the same for code that does the same."""
+ROUNDS = 2
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--small", action="store_true", help="leave out 10,000 processes")
     parser.add_argument("--churn", type=int, metavar="N", help="only churn: 1 %% of N a minute, ten minutes")
+    parser.add_argument("--against", metavar="SRC", help="only this code and the one there, in turn")
     options = parser.parse_args()
+    if options.against:
+        against(options.against)
+        return
     if options.churn:
         churn(options.churn)
         return
@@ -128,6 +143,31 @@ def tell_progress(moment: int, receipts: int, deliveries: int) -> None:
             f"minute {moment / 60e9:.1f}: {receipts:,} receipts, {deliveries:,} deliveries, "
             f"{time.process_time():.0f} s of CPU so far, {memory_mb():.0f} MB\n"
         )
+
+
+def against(other: str) -> None:
+    """CPU seconds of both, in turn: on a busy machine only the ratio says something."""
+    here = str(Path(__file__).parents[1] / "src")
+    for count, delay_ms in ((1_000, 1), (1_000, 2_501), (10_000, 1), (10_000, 2_501)):
+        for _ in range(ROUNDS):
+            (ours, *done), (theirs, *also) = (short(source, count, delay_ms) for source in (here, other))
+            same = "the same run" if done == also else "ANOTHER RUN"
+            print(
+                f"{count:6,} processes, {delay_ms} ms: {ours:.2f} s, {ours * 1e9 / done[0]:.1f} ns each; "
+                f"there {theirs:.2f} s, {theirs * 1e9 / also[0]:.1f}; {same}",
+                flush=True,
+            )
+
+
+def short(source: str, count: int, delay_ms: int) -> list[float]:
+    done = subprocess.run(
+        [sys.executable, "-c", AGAINST, str(count), str(delay_ms)],
+        env={**os.environ, "PYTHONPATH": source},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [float(word) for word in done.stdout.split()]
 
 
 def million() -> None:

@@ -31,15 +31,17 @@ from aforesaid.journal.journal import SNAPSHOT_BYTES
 from aforesaid.protocols.algorithm import Setup
 from aforesaid.protocols.catalog import CATALOG
 from aforesaid.protocols.delivery.hybrid_frames import Msg
+from aforesaid.wire import Codec, shapes_of
 
 SIZES, BATCHES = (100, 1000), (1, 16, 256)
 ROUNDS = 9
 COMMITS = {1: 40, 16: 30, 256: 10}
 """In a round, by records in a commit."""
+NAME, GROUP = "hybrid_multicast_in_order", ("alice", "bob")
 MESSAGES = 10_000
 TURN = 256
 """Messages that a machine receives between two commits."""
-INPUT_BYTES = 230
+INPUT_BYTES = 150
 """What the input of one message takes in a journal."""
 FLIPS = 500
 RECORDS = [b"%06d" % number + os.urandom(194) for number in range(300)]
@@ -190,7 +192,7 @@ class Sink:
 
 def machine(place: Path) -> None:
     """A receiver of hybrid buffering: alone; told through a journal, until a snapshot is due; and back."""
-    build = partial(CATALOG["hybrid_multicast_in_order"].build, Setup("bob", ("alice", "bob")))
+    build = partial(CATALOG[NAME].build, Setup("bob", GROUP))
     sink = Sink()
     alone = 1e6 * received(build(), sink, MESSAGES)
     durable = durable_at(place, build, sink)
@@ -214,7 +216,8 @@ def machine(place: Path) -> None:
 
 
 def durable_at(place: Path, build: Callable[[], Any], sink: Any) -> Durable:
-    return Durable(Journal(REAL.disk, place, "bench"), WINDOWS["batch"], build, sink, sink.send, 0)
+    journal, frames = Journal(REAL.disk, place, "bench"), Codec(shapes_of(NAME, GROUP))
+    return Durable(journal, WINDOWS["batch"], build, sink, sink.send, 0, frames=lambda _: frames)
 
 
 def received(

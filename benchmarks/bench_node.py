@@ -1,15 +1,20 @@
-"""Two processes on loopback, 100-byte messages, sealed UDP: hybrid buffering and its own stack without it.
+"""Processes on loopback, 100-byte messages, sealed UDP: hybrid buffering, its own stack without it, and NATS.
 
-Sockets, cipher, codec, many frames in a datagram and windows of as many messages are the same in all three:
-- `hybrid`: `aforesaid.Node`, as an application uses it;
-- `shell`: the same Node, with a protocol in it that only counts: no order, no permits, nothing sent again;
-- `bare`: no Node either; a loop that fills datagrams with frames and acknowledges once per wake-up.
-What is left of their throughput with the protocol is the ratio. Processor time is from the first message to
-the last, at either end.
+One speaks and one hears, or four do. Sockets, cipher, codec and windows of as many messages are the same in
+all but NATS:
+- `many`: `aforesaid.Node`, with `send_many` and `batches`;
+- `hybrid`: the same, a call for each message;
+- `shell`: as `hybrid`, with a protocol in it that only counts: no order, no permits, nothing sent again, and
+  no runs;
+- `bare`: no Node either; a loop that fills datagrams with runs and acknowledges once per wake-up.
+Processor time is from the first message to the last, at each end; a hearer's is that of one of them.
 
 Where `nats-server` and the package `nats-py` are installed, the same messages go over NATS too: published and
 subscribed to through its server, in the clear, with no order between senders, nothing sent again, and no
 window. `nats` takes them in a callback, which is its fastest way; `iterated` by `async for`, as from a Node.
+Its server's processor time is counted with all the rest.
+
+Latency: a message every millisecond, one hearer, from before it is said until the application has it.
 
 Usage: python benchmarks/bench_node.py [messages] [runs]
 """
@@ -22,11 +27,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from aforesaid import Config, MessageId, Node
@@ -34,17 +39,26 @@ from aforesaid.core import CausalDelivery, Windowed
 from aforesaid.node import host
 from aforesaid.node.carrying.securing import Sealed
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
+from aforesaid.protocols.delivery.hybrid_runs import count_of, run_of
 from aforesaid.security.keyfiles import load_cluster_key, write_cluster_key
 from aforesaid.transport import Address, Datagrams
 from aforesaid.wire import Codec, cluster_id, pack, shapes_of, unpack
 from aforesaid.wire.packet import Header
 
 PAYLOAD = bytes(100)
-NAMES = ("alice", "bob")
+EVERYBODY = ("alice", "bob", "carol", "dave", "erin")
+NAMES = EVERYBODY[:2]
 ALGORITHM = "hybrid_multicast_in_order"
 WINDOW = 1024
 BATCH = 64
-OVER_NATS = ("nats", "iterated")
+MANY = 256
+DATAGRAM_BYTES = 8192
+OVER_NATS = ("nats", "iterated", "nats late")
+RATE_S = 0.001
+LATE = 2000
+"""How many messages their latency is measured of."""
+SETTLED = 200
+"""The first of them do not count."""
 
 
 class Bare:
@@ -60,7 +74,7 @@ class Bare:
         self.moved = asyncio.Event()
 
     async def start(self) -> None:
-        self.socket = await Datagrams.open(self.listen, 1400, self.take)
+        self.socket = await Datagrams.open(self.listen, DATAGRAM_BYTES, self.take)
         while not self.session:
             self.socket.send(self.seals.greet(), self.other)
             await asyncio.sleep(0.01)
@@ -77,7 +91,7 @@ class Bare:
             for frame in frames:
                 message = decode(frame)
                 if type(message) is Msg:
-                    self.heard += 1
+                    self.heard += count_of(message.payload)
                 else:
                     self.acked = message.number
         if self.heard > before:
@@ -86,8 +100,8 @@ class Bare:
 
     def say(self, messages: list[object]) -> None:
         encode = self.codec.encode
-        for body in pack([encode(message) for message in messages], 1400 - self.seals.overhead):
-            self.socket.send(self.seals.seal(body, self.session), self.other)
+        bodies = pack([encode(message) for message in messages], DATAGRAM_BYTES - self.seals.overhead)
+        self.socket.send_all([self.seals.seal(body, self.session) for body in bodies], self.other)
 
 
 async def bare(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
@@ -108,9 +122,9 @@ async def bare(me: str, addresses: dict[str, Address], key: Path, count: int) ->
             while end.sent - end.acked + BATCH > WINDOW:
                 end.moved.clear()
                 await asyncio.wait_for(end.moved.wait(), 5)
-            numbers = range(end.sent + 1, min(end.sent + BATCH, count) + 1)
-            end.say([Msg(1, number, number - 1, False, PAYLOAD) for number in numbers])
-            end.sent = numbers[-1]
+            last = min(end.sent + BATCH, count)
+            end.say([Msg(1, last, end.sent, False, run_of([PAYLOAD] * (last - end.sent)))])
+            end.sent = last
             await asyncio.sleep(0)
         while end.acked < count:
             end.moved.clear()
@@ -166,29 +180,130 @@ async def shell(me: str, addresses: dict[str, Address], key: Path, count: int) -
         await hybrid(me, addresses, key, count)
 
 
-async def hybrid(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
-    other = NAMES[me == NAMES[0]]
-    config = Config(
+def config_of(me: str, addresses: dict[str, Address], key: Path) -> Config:
+    return Config(
         name=me,
         algorithm=ALGORITHM,
         listen=str(addresses[me]),
-        peers={other: str(addresses[other])},
+        peers={name: str(address) for name, address in addresses.items() if name != me},
         security=Config.of({"name": me, "security": {"cluster_key": str(key)}}).security,
     )
-    async with Node(config) as node:
-        if me == NAMES[1]:
+
+
+async def connected(node: Node) -> tuple[str, ...]:
+    """All others, once they are there."""
+    while set(node.peers.values()) != {"connected"}:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+    return tuple(node.peers)
+
+
+async def hybrid(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    async with Node(config_of(me, addresses, key)) as node:
+        if me != NAMES[0]:
             await anext(node)
             with Stopwatch(count):
                 for _ in range(count - 1):
                     await anext(node)
             return
-        while node.peers[other] != "connected":
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        others = await connected(node)
         with Stopwatch(count):
             for _ in range(count):
-                receipt = await node.send((other,), PAYLOAD)
+                receipt = await node.send(others, PAYLOAD)
             await receipt.stable()
+
+
+async def many(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    """The same, many messages in one call."""
+    async with Node(config_of(me, addresses, key)) as node:
+        if me != NAMES[0]:
+            batches = node.batches()
+            heard = len(await anext(batches))
+            with Stopwatch(count):
+                while heard < count:
+                    heard += len(await anext(batches))
+            return
+        others = await connected(node)
+        with Stopwatch(count):
+            for begin in range(0, count, MANY):
+                receipt = await node.send_many(others, [PAYLOAD] * min(MANY, count - begin))
+            await receipt.stable()
+
+
+async def late(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    async with Node(config_of(me, addresses, key)) as node:
+        if me != NAMES[0]:
+            delays = Delays()
+            for _ in range(LATE):
+                delays.add((await anext(node)).payload)
+            delays.show()
+            return
+        others = await connected(node)
+        async for payload in paced():
+            await node.send(others, payload)
+        await node.drain()
+
+
+async def nats_late(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
+    import nats as client
+
+    connection = await client.connect(f"nats://{addresses[NAMES[0]]}", connect_timeout=10)
+    done = await connection.subscribe("done")
+    if me != NAMES[0]:
+        delays, all_heard = Delays(), asyncio.Event()
+
+        async def take(message: Any) -> None:
+            if len(delays.add(message.data)) == LATE:
+                all_heard.set()
+
+        await connection.subscribe("said", cb=take)
+        ready = await connection.subscribe("ready?")
+        await connection.flush()
+        await (await ready.next_msg(timeout=20)).respond(b"")
+        await all_heard.wait()
+        delays.show()
+        await connection.publish("done", b"")
+        await connection.flush()
+    else:
+        await answered(connection, client)
+        async for payload in paced():
+            await connection.publish("said", payload)
+        await done.next_msg(timeout=60)
+    await connection.close()
+
+
+async def answered(connection: Any, client: Any) -> None:
+    while True:
+        try:
+            await connection.request("ready?", b"", timeout=1)
+            return
+        except client.errors.Error:
+            await asyncio.sleep(0.05)
+
+
+async def paced() -> AsyncIterator[bytes]:
+    """Payloads that tell when they were made, at the rate."""
+    began = time.perf_counter()
+    for number in range(LATE):
+        ahead = began + number * RATE_S - time.perf_counter()
+        if ahead > 0:
+            await asyncio.sleep(ahead)
+        yield time.monotonic_ns().to_bytes(8) + PAYLOAD[8:]
+
+
+class Delays:
+    """How long payloads took."""
+
+    def __init__(self) -> None:
+        self.ns: list[int] = []
+
+    def add(self, payload: bytes) -> list[int]:
+        self.ns.append(time.monotonic_ns() - int.from_bytes(payload[:8]))
+        return self.ns
+
+    def show(self) -> None:
+        settled = sorted(self.ns[SETTLED:])
+        print(settled[len(settled) // 2] / 1e6, settled[len(settled) * 99 // 100] / 1e6)
 
 
 class Heard:
@@ -216,13 +331,15 @@ async def nats(
     import nats as client
 
     connection = await client.connect(f"nats://{addresses[NAMES[0]]}", connect_timeout=10)
-    if me == NAMES[1]:
+    if me != NAMES[0]:
         heard = Heard(count)
-        unbounded = {"pending_msgs_limit": -1, "pending_bytes_limit": -1}
+        unbounded: dict[str, Any] = {"pending_msgs_limit": -1, "pending_bytes_limit": -1}
         said = await connection.subscribe("said", cb=None if iterating else heard.take, **unbounded)
-        ready = await connection.subscribe("ready?")
+        # One of them answers each question, and then asks no more to be asked.
+        ready = await connection.subscribe("ready?", queue="hearers")
         await connection.flush()
         await (await ready.next_msg(timeout=20)).respond(b"")
+        await ready.unsubscribe()
         if iterating:
             await heard.take(await said.next_msg(timeout=20))
         await heard.first.wait()
@@ -237,16 +354,13 @@ async def nats(
         await connection.flush()
     else:
         done = await connection.subscribe("done")
-        while True:
-            try:
-                await connection.request("ready?", b"", timeout=1)
-                break
-            except client.errors.Error:
-                await asyncio.sleep(0.05)
+        for _ in range(len(addresses) - 1):
+            await answered(connection, client)
         with Stopwatch(count):
             for _ in range(count):
                 await connection.publish("said", PAYLOAD)
-            await done.next_msg(timeout=60)
+            for _ in range(len(addresses) - 1):
+                await done.next_msg(timeout=60)
     await connection.close()
 
 
@@ -255,13 +369,16 @@ def has_nats() -> bool:
 
 
 @contextmanager
-def nats_server(port: str) -> Iterator[None]:
+def nats_server(port: str) -> Iterator[list[float]]:
+    """The list has the processor time that the server took, in seconds, when it is over."""
     server = subprocess.Popen(
-        ["nats-server", "--addr", "127.0.0.1", "--port", port],
-        stderr=subprocess.DEVNULL,
+        ["nats-server", "--addr", "127.0.0.1", "--port", port], stderr=subprocess.DEVNULL
     )
+    took: list[float] = []
     try:
-        yield
+        yield took
+        ticks = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        took.append(sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
     finally:
         server.terminate()
         server.wait()
@@ -281,42 +398,97 @@ class Stopwatch:
         print(self.count / seconds, busy / self.count * 1e6)
 
 
-def measured(what: str, key: Path, count: int) -> tuple[float, float, float]:
-    """Messages per second, and microseconds of processor time per message at either end."""
-    ports = [str(40_000 + (os.getpid() * 7 + offset) % 20_000) for offset in range(2)]
-    command = [sys.executable, __file__, what, *ports, str(key), str(count)]
-    with nats_server(ports[0]) if what in OVER_NATS else nullcontext():
+class Found(NamedTuple):
+    """Of one measurement."""
+
+    rate: float
+    """Messages per second."""
+    send: float
+    """Microseconds of processor time per message, as all that follow."""
+    receive: float
+    """Of the mean hearer."""
+    server: float
+    hearers: int
+
+    @property
+    def total(self) -> float:
+        return self.send + self.hearers * self.receive + self.server
+
+
+def ends_of(what: str, key: Path, count: int, hearers: int) -> tuple[list[list[float]], float]:
+    """What the ends print, the speaker last; and the server's seconds."""
+    ports = [str(40_000 + (os.getpid() * 7 + offset) % 20_000) for offset in range(hearers + 1)]
+    command = [sys.executable, __file__, what, str(key), str(count)]
+    with nats_server(ports[0]) if what in OVER_NATS else nullcontext([0.0]) as took:
         ends = [
-            subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in reversed(NAMES)
+            subprocess.Popen([*command, name, *ports], stdout=subprocess.PIPE, text=True)
+            for name in reversed(EVERYBODY[: hearers + 1])
         ]
-        (_, receive), (rate, send) = (map(float, end.communicate(timeout=120)[0].split()) for end in ends)
-    return rate, send, receive
+        printed = [list(map(float, end.communicate(timeout=120)[0].split())) for end in ends]
+    return printed, took[0]
+
+
+def measured(what: str, key: Path, count: int, hearers: int) -> Found:
+    (*heard, (rate, send)), took = ends_of(what, key, count, hearers)
+    return Found(rate, send, sum(busy for _, busy in heard) / hearers, took / count * 1e6, hearers)
 
 
 def main(count: int, runs: int) -> None:
-    found: dict[str, list[float]] = {"bare": [], "shell": [], "hybrid": []}
+    to_one, to_four = ["bare", "shell", "hybrid", "many"], ["hybrid", "many"]
     if has_nats():
-        found |= {what: [] for what in OVER_NATS}
+        to_one, to_four = [*to_one, "nats", "iterated"], [*to_four, "nats"]
     else:
         print("nats     not measured: needs nats-server (a Debian package) and nats-py")
     with tempfile.TemporaryDirectory() as directory:
         key = Path(directory) / "key"
         write_cluster_key(key)
+        for hearers, whats in ((1, to_one), (4, to_four)):
+            found: dict[str, list[Found]] = {what: [] for what in whats}
+            for _ in range(runs):
+                for what in whats:
+                    found[what].append(measured(what, key, count // hearers, hearers))
+            show(found, hearers, runs)
+        delays: dict[str, list[list[float]]] = {"late": []}
+        if has_nats():
+            delays["nats late"] = []
         for _ in range(runs):
-            for what, rates in found.items():
-                rate, send, receive = measured(what, key, count)
-                rates.append(rate)
-                print(
-                    f"{what:8} {rate:9,.0f} messages/s   {send:4.1f} us to send, {receive:4.1f} us to receive"
-                )
-    for what in [what for what in ("shell", "bare", *OVER_NATS) if what in found]:
-        ratios = [ours / theirs for ours, theirs in zip(found["hybrid"], found[what], strict=True)]
-        print(f"hybrid / {what}: {median(ratios):.0%} (of {runs}: {min(ratios):.0%} to {max(ratios):.0%})")
+            for what, each in delays.items():
+                each.append(ends_of(what, key, LATE, 1)[0][0])
+        for what, each in delays.items():
+            p50, p99 = (median(column) for column in zip(*each, strict=True))
+            print(f"{what:9} one each millisecond: p50 {p50:.2f} ms, p99 {p99:.2f} ms (medians of {runs})")
 
 
-def end_of(what: str, ports: list[str], key: str, count: str, me: str) -> None:
-    addresses = {name: Address("127.0.0.1", int(port)) for name, port in zip(NAMES, ports, strict=True)}
-    tasks = {"bare": bare, "shell": shell, "hybrid": hybrid, "nats": nats, "iterated": iterated}
+def show(found: dict[str, list[Found]], hearers: int, runs: int) -> None:
+    print(f"to {hearers}, medians of {runs}; microseconds of processor time per message")
+    for what, each in found.items():
+        rate, send, receive, server, _ = (median(column) for column in zip(*each, strict=True))
+        total = median(one.total for one in each)
+        print(
+            f"{what:9}{rate:9,.0f} messages/s   {send:5.2f} to send, {receive:5.2f} to receive, "
+            f"{server:4.2f} of a server: {total:5.2f} in all"
+        )
+    for ours in ("hybrid", "many"):
+        for theirs in [what for what in found if what not in ("hybrid", "many")]:
+            pairs = list(zip(found[ours], found[theirs], strict=True))
+            rates = median(one.rate / other.rate for one, other in pairs)
+            totals = median(one.total / other.total for one, other in pairs)
+            print(f"{ours} / {theirs}: {rates:.0%} of its throughput, {totals:.0%} of its processor time")
+
+
+def end_of(what: str, key: str, count: str, me: str, *ports: str) -> None:
+    names = EVERYBODY[: len(ports)]
+    addresses = {name: Address("127.0.0.1", int(port)) for name, port in zip(names, ports, strict=True)}
+    tasks = {
+        "bare": bare,
+        "shell": shell,
+        "hybrid": hybrid,
+        "many": many,
+        "late": late,
+        "nats": nats,
+        "iterated": iterated,
+        "nats late": nats_late,
+    }
     task = tasks[what](me, addresses, Path(key), int(count))
     try:
         import uvloop
@@ -328,6 +500,6 @@ def end_of(what: str, ports: list[str], key: str, count: str, me: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2 and not sys.argv[1].isdecimal():
-        end_of(sys.argv[1], sys.argv[2:4], *sys.argv[4:])
+        end_of(*sys.argv[1:])
     else:
-        main(*(int(argument) for argument in (*sys.argv[1:], "100000", "3")[:2]))
+        main(*(int(argument) for argument in (*sys.argv[1:], "100000", "5")[:2]))

@@ -58,13 +58,15 @@ def main() -> None:
 
 
 def in_turn(calls: dict[str, Callable[[], None]]) -> dict[str, list[float]]:
-    """How long each takes, time after time, one after the other: the machine may be busy meanwhile."""
+    """How long each takes, time after time, one after the other: the machine may be busy meanwhile. Each
+    twice in a row, for memory that others had meanwhile is slow to come by."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(REPEATS):
         for name, call in calls.items():
-            began = perf_counter()
-            call()
-            taken[name].append(perf_counter() - began)
+            for _ in range(2):
+                began = perf_counter()
+                call()
+                taken[name].append(perf_counter() - began)
     return taken
 
 

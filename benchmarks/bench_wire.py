@@ -71,7 +71,7 @@ class Pair:
         return [self.sealer.seal(body, self.session) for body in bodies]
 
     def receive(self, data: bytes) -> Any:
-        (_, source, _), _, body, _ = self.opener.open(data)
+        (_, source, _, _), _, body, _ = self.opener.open(data)
         return self.inlet.body(source, body, 0)
 
 

@@ -8,21 +8,22 @@ import multiprocessing
 import sys
 from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
+from typing import Any
 
 from aforesaid import Config, Node
 
-Member = Callable[[Node], Awaitable[None]]
+Member = Callable[[Node[Any]], Awaitable[None]]
 
 
-def run_group(names: list[str], member: Member) -> None:
-    """Start `member(node)` for each name, and wait until all are done."""
+def run_group(names: list[str], member: Member, payload: Any = None) -> None:
+    """Start `member(node)` for each name, and wait until all are done. `payload`: if not bytes."""
     context = multiprocessing.get_context("spawn")
     processes, pipes = [], {}
     for name in names:
         # Each finds a free port; where the others are is told when all have.
         config = Config(name=name, peers={peer: "127.0.0.1:0" for peer in names if peer != name})
         pipes[name], theirs = context.Pipe()
-        processes.append(context.Process(target=_run, args=(config, member, theirs), name=name))
+        processes.append(context.Process(target=_run, args=(config, member, theirs, payload), name=name))
         processes[-1].start()
         theirs.close()
     try:
@@ -39,9 +40,9 @@ def run_group(names: list[str], member: Member) -> None:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
-def _run(config: Config, member: Member, pipe: "Connection[str, dict[str, str]]") -> None:
+def _run(config: Config, member: Member, pipe: "Connection[str, dict[str, str]]", payload: Any) -> None:
     async def main() -> None:
-        async with Node(config) as node:
+        async with Node(config, payload=payload) as node:
             pipe.send(str(node.address))
             node.introduce(await asyncio.to_thread(pipe.recv))
             await member(node)

@@ -207,7 +207,7 @@ async def drama(members: dict[str, Member], relay: LossyRelay) -> Story:
 
 
 def main(directory: Path) -> None:
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     story = asyncio.run(live(directory))
     (directory / "what-happened.txt").write_text("\n".join(story.lines) + "\n")
 

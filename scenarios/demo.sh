@@ -4,22 +4,36 @@ set -eu
 OUT=demo-out
 run() { printf '\n$ %s\n' "aforesaid $*"; "$BIN/aforesaid" "$@"; }
 rm -rf "$OUT"
+mkdir -p "$OUT/cluster"
+# It watches part 3 while that runs; until then there is nothing to see, and Spark starts meanwhile.
+"$BIN/aforesaid" watch "$OUT/cluster" --out "$OUT/watched" --page "$OUT/live.html" --until-idle 5 \
+    >"$OUT/watched.txt" 2>&1 &
+WATCH=$!
+trap 'kill "$WATCH" 2>/dev/null || true' EXIT
 
 echo "1. What can go wrong? Five simulated processes talk by reliable broadcast, which promises no order,"
 echo "   on a network that loses, doubles and reorders. The checker finds a message before what it answers."
 run simulate scenarios/demo.toml --out "$OUT/simulated" --run unordered --algorithm reliable
 run check "$OUT/simulated/run=unordered" --property causal --witnesses 1 && exit 1 || test $? -eq 1
 
-echo "2. The same network with an algorithm that keeps causal order, judged and drawn."
+echo "2. The same network with an algorithm that keeps causal order, judged; why a message waited, told and drawn."
 run simulate scenarios/demo.toml --out "$OUT/simulated" --run causal
 run check "$OUT/simulated/run=causal"
-run draw "$OUT/simulated/run=causal" --out "$OUT/spacetime.svg" --messages 14
+run why "$OUT/simulated/run=causal" p1#17 p0
+run draw "$OUT/simulated/run=causal" --around p1#17 --messages 9 --process p0 --process p1 --process p2 \
+    --out "$OUT/spacetime.svg"
 
 echo
 echo "3. Now for real: five node processes with encrypted UDP between them, through a relay that loses, doubles"
 echo "   and reorders their datagrams. One is killed with -9; the others are stuck with it, say why, and go on"
-echo "   once it is evicted."
+echo "   once it is evicted. Meanwhile they are watched on Spark: open $OUT/live.html, which fills as they talk."
 "$BIN/python" scenarios/cluster_demo.py "$OUT/cluster"
+
+echo
+printf '$ %s\n' "aforesaid watch $OUT/cluster --out $OUT/watched --page $OUT/live.html --until-idle 5"
+wait "$WATCH" || { cat "$OUT/watched.txt"; exit 1; }
+trap - EXIT
+cat "$OUT/watched.txt"
 
 echo
 echo "4. Each node wrote down what it said and delivered. Their segments, the killed one's too, become one trace."
@@ -36,4 +50,9 @@ echo "6. What happened, who took part and the verdict, on one page."
 run report "$OUT/audit" "$OUT/traces/run=nodes" --note "$OUT/cluster/what-happened.txt" --out "$OUT/report.html"
 
 echo
-echo "Open $OUT/report.html and $OUT/spacetime.svg in a browser. Then try nodes yourself: aforesaid cluster 3."
+echo "7. All three runs to explore, message by message: which one broke the order, why one waited, what the nodes did."
+run view "$OUT/simulated/run=unordered" "$OUT/simulated/run=causal" "$OUT/traces/run=nodes" --out "$OUT/view.html"
+
+echo
+echo "Open $OUT/live.html, $OUT/report.html, $OUT/spacetime.svg and, best, $OUT/view.html in a browser."
+echo "Then try nodes yourself: aforesaid cluster 3."

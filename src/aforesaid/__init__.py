@@ -1,8 +1,8 @@
 """Causal broadcast and causal delivery: exactly once, and never before what was said before.
 
 Importing this package is light. The rooms are imported by name: `aforesaid.sim`, `aforesaid.trace`,
-`aforesaid.check`, `aforesaid.explore`, `aforesaid.protocols`. `Node` and what goes with it come from
-`aforesaid.node`, on first use.
+`aforesaid.check`, `aforesaid.explore`, `aforesaid.protocols`, `aforesaid.blocking`. `Node` and what goes
+with it come from `aforesaid.node`, on first use.
 """
 
 from importlib import import_module
@@ -14,39 +14,51 @@ from aforesaid.core.version import __version__
 if TYPE_CHECKING:
     from aforesaid.node import (
         Closed,
+        Cluster,
+        Codec,
         Config,
         Evicted,
+        HistoryLost,
         Isolated,
         Message,
+        NoAnswer,
         Node,
+        PeerGone,
         Queues,
         Receipt,
         Security,
+        Superseded,
         Unwelcome,
     )
 
 __all__ = [
     "AforesaidError",
     "Closed",
+    "Cluster",
+    "Codec",
     "Config",
     "Evicted",
+    "HistoryLost",
     "Isolated",
     "Message",
     "MessageId",
     "Misbehaviour",
     "Misuse",
+    "NoAnswer",
     "Node",
+    "PeerGone",
     "Queues",
     "Receipt",
     "Security",
+    "Superseded",
     "Unwelcome",
     "__version__",
 ]
 
 
 _OF_NODE = (
-    *("Closed", "Config", "Evicted", "Isolated", "Message", "Node"),
-    *("Queues", "Receipt", "Security", "Unwelcome"),
+    *("Closed", "Cluster", "Codec", "Config", "Evicted", "HistoryLost", "Isolated", "Message", "NoAnswer"),
+    *("Node", "PeerGone", "Queues", "Receipt", "Security", "Superseded", "Unwelcome"),
 )
 
 

@@ -64,6 +64,14 @@ def test_a_violation_exits_1_with_a_sentence_and_its_machine_readable_form(afore
     assert {"process", "message", "position", "sentence"} <= set(witness)
 
 
+def test_what_was_not_promised_and_not_kept_is_told_and_counts_for_nothing(aforesaid: Run) -> None:
+    aforesaid("simulate", "talk.toml", "--algorithm", "reliable")
+    code, out, _ = aforesaid("check", "traces")
+    assert code == 0
+    assert "not promised, not kept: causal was broken " in out
+    assert "; first: p" in out
+
+
 def test_a_run_cut_short_exits_3(aforesaid: Run) -> None:
     Path("cut.toml").write_text("events_max = 300\n" + SCENARIO)
     code, out, _ = aforesaid("simulate", "cut.toml")
@@ -199,6 +207,10 @@ def test_draw_makes_a_picture_and_does_not_write_over_it(aforesaid: Run) -> None
     assert Path("spacetime.svg").read_text().startswith("<svg")
     code, _, err = aforesaid("draw", "traces/run=r")
     assert (code, "spacetime.svg exists" in err) == (2, True)
+    code, out, _ = aforesaid("draw", "traces/run=r", "--around", "p1#3", "--process", "p0", "--out", "a.pdf")
+    assert (code, "on 1 of 4 lines into a.pdf" in out) == (0, True)
+    code, _, err = aforesaid("draw", "traces/run=r", "--out", "a.gif")
+    assert (code, "ends with .svg, .pdf, .png" in err) == (2, True)
     code, _, err = aforesaid("draw", "traces/run=r", "--first", "99999", "--force")
     assert (code, "is past the last" in err) == (2, True)
 
@@ -259,6 +271,21 @@ def prepare(aforesaid: Run) -> None:
     pq.write_table(table.replace_schema_metadata({"aforesaid.schema_version": "99"}), runs)
 
 
+def test_view_makes_one_page_of_all_runs_and_does_not_write_over_it(aforesaid: Run) -> None:
+    aforesaid("simulate", "talk.toml", "--run", "r")
+    aforesaid("simulate", "talk.toml", "--run", "s", "--algorithm", "reliable")
+    code, out, _ = aforesaid("view", "traces")
+    assert (code, "view.html (2 runs, " in out) == (0, True)
+    page = Path("view.html").read_text()
+    assert page.count('type="application/octet-stream"') == 2
+    assert "http://" not in page
+    assert "https://" not in page
+    code, _, err = aforesaid("view", "traces/run=r")
+    assert (code, "view.html exists" in err) == (2, True)
+    assert aforesaid("view", "traces/run=r", "--force")[0] == 0
+    assert aforesaid("view", "nowhere", "--force")[0] == 2
+
+
 @pytest.mark.parametrize(
     "arguments", [("simulate",), ("simulate", "talk.toml", "--sed", "3"), ("check",), ("nope",)]
 )
@@ -269,7 +296,8 @@ def test_wrong_flags_are_a_misuse_too(aforesaid: Run, arguments: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    "command", ["simulate", "check", "explore", "algorithms", "draw", "sweep", "audit", "metrics", "report"]
+    "command",
+    ["simulate", "check", "explore", "algorithms", "draw", "view", "sweep", "audit", "metrics", "report"],
 )
 def test_help_teaches_with_an_example(aforesaid: Run, command: str) -> None:
     code, out, _ = aforesaid(command, "--help")

@@ -104,6 +104,7 @@ def test_a_schedule_of_ones_own_algorithm_is_replayed_from_anywhere(
     words = ("explore", "own_bug.py:ENTRY", "--processes", "3", "--messages", "1", "--save", "bug.json")
     code, out, _ = aforesaid(*words)
     assert (code, "replay: aforesaid explore own_bug.py:ENTRY --replay bug.json" in out) == (1, True)
+    assert "aforesaid view bug.json" in out
     Path("else").mkdir()
     monkeypatch.chdir("else")
     code, out, _ = aforesaid("explore", "../own_bug.py:ENTRY", "--replay", "../bug.json")
@@ -142,7 +143,10 @@ def test_set_changes_what_the_file_says(aforesaid: Run, tmp_path: Path) -> None:
         ),
         (("--set", "seed.next=1"), "--set seed.next: the scenario has no table there"),
         (("--set", "processes=many"), "processes: expected `int`, got `str`"),
-        (("--set", "network.los=0.1"), "network: unknown key `los`; known keys: delay, loss"),
+        (
+            ("--set", "network.los=0.1"),
+            "network: unknown key `los`, did you mean loss? known keys: delay, loss",
+        ),
         (("--set", "network.loss=0.1"), "waiting needs reliable links, but this network loses frames"),
         (("--algorithm", "tree"), "tree needs FIFO links: set network.fifo = true"),
         (("--algorithm", "none.py:ENTRY"), "none.py:ENTRY: there is no file"),

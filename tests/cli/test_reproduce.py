@@ -233,7 +233,7 @@ def test_an_unknown_key_and_a_file_without_samples_are_one_line_each(reproduce: 
     code, _, told = reproduce("figure5", "--processes", "9", "--set", "perod_ms=5")
     assert (code, told.count("\n")) == (2, 1)
     assert told.startswith(
-        "aforesaid: processes = 9, seed = 1: unknown key `perod_ms`; known keys: processes,"
+        "aforesaid: processes = 9, seed = 1: unknown key `perod_ms`, did you mean period_ms? known keys: "
     )
     Path("own.toml").write_text(OWN.replace("sample_ms = 7\n", ""))
     code, _, told = reproduce("own.toml", "--jobs", "1")

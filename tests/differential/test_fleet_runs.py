@@ -207,6 +207,16 @@ def test_a_copy_that_is_not_expected_stops_the_run() -> None:
     assert world.w.time < plan.until
 
 
+def test_memory_that_lacks_what_a_link_owes_stops_the_run() -> None:
+    """Every link owes a copy more than is in its memory: the first one that is closed tells."""
+    plan = Paper(30, 1, delay_ms=300.0, **SHORT).plan()
+    world = World(plan)
+    run_until(world, 125_000_000_000)
+    world.links["sides"]["owing"] += 1
+    with pytest.raises(FleetBroken, match=r"the memory of a link of p\d+ lacks 1 of what is expected"):
+        run_until(world, plan.until)
+
+
 def test_counters_are_what_the_tables_say() -> None:
     """Through hundreds of crashes, isolation and floods: entries expected, safe links out of a process.
 
@@ -277,6 +287,8 @@ def test_processes_whose_masks_take_several_words_deliver_once() -> None:
     world = World(plan)
     run_until(world, plan.until)
     assert (world.hot["words"].max() > 1, world.w.missed, world.w.expected) == (True, 0, 0)
+    further = int(world.hot["words"].sum()) - 1_000
+    assert (world.w.columns_used, world.masks.shape[1] < 2_000) == (1_000 + further, True)
     assert world.w.deliveries == 1_000 * world.w.spoken
 
 

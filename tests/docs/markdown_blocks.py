@@ -3,7 +3,7 @@
 - `<!-- not run: reason -->`: cannot be run, nor parsed as a command of ours;
 - `<!-- quick -->`, `<!-- quick: exits 0, 1 -->`: the commands are run, and end like this;
 - `<!-- file: alice.toml -->`: the block is written to this file;
-- `<!-- first: aforesaid ... -->`: what the text takes for granted; run before the block;
+- `<!-- first: aforesaid ... -->`, or `python ...`: what the text takes for granted; run before the block;
 - `<!-- beside: bob at 127.0.0.1:7402 -->`: a Python program that runs until it is stopped, and this peer.
 """
 
@@ -49,9 +49,15 @@ class Block:
 
 def _split(line: str) -> list[list[str]]:
     """The words of each command of a line; settings of the environment and redirections are left out."""
-    parts = re.split(r"&&|\||<|>", line)
-    words = [shlex.split(part) for part in parts]
-    return [[word for word in each if not re.match(r"[A-Z_]+=", word)] for each in words]
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="&|<>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    found: list[list[str]] = [[]]
+    for word in lexer:
+        if re.fullmatch(r"[&|<>]+", word):
+            found.append([])
+        elif not re.match(r"[A-Z_]+=", word):
+            found[-1].append(word)
+    return found
 
 
 def blocks(page: Path, root: Path) -> list[Block]:

@@ -1,7 +1,8 @@
 """README and docs are true: Python blocks run, commands are real commands with real flags, TOML is TOML.
 
 What a block needs is said in comments above it (`markdown_blocks`). A page's blocks run in order, in one
-namespace and one directory that has our scenarios. What is not run is counted, and may not grow in silence.
+namespace and one directory that has our scenarios and examples. What is not run is counted, and may not grow
+in silence.
 """
 
 import asyncio
@@ -89,12 +90,14 @@ def test_toml_is_toml(block: Block) -> None:
 )
 def test_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("scenarios").symlink_to(ROOT / "scenarios")
+    for ours in ("scenarios", "examples"):
+        Path(ours).symlink_to(ROOT / ours)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # so that its classes can be pickled
     for block in blocks(page, ROOT):
         if "first" in block.said:
-            run_command(shlex.split(block.said["first"])[1:], 0)
+            program, *words = shlex.split(block.said["first"])
+            (run_python if program == "python" else run_command)(words, 0)
         if "file" in block.said:
             Path(block.said["file"]).write_text(block.text)
         if "quick" in block.said:

@@ -12,6 +12,7 @@ from typing import Any
 from aforesaid import Config, Message, Node
 from aforesaid.check import Report, check
 from aforesaid.core import Linking, Process
+from aforesaid.node.payloads import P
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 
@@ -92,10 +93,10 @@ async def running(configs: dict[str, Config]) -> AsyncIterator[dict[str, Node]]:
         yield introduced(nodes)
 
 
-async def take(node: Node, count: int) -> list[Message]:
+async def take(node: Node[P], count: int) -> list[Message[P]]:
     """The next messages of a node."""
 
-    async def all_of_them() -> list[Message]:
+    async def all_of_them() -> list[Message[P]]:
         return [await anext(node) for _ in range(count)]
 
     return await asyncio.wait_for(all_of_them(), PATIENCE_S)

@@ -22,6 +22,13 @@ FRIDGE_NOTE = ("buy bread / buy eggs", "buy bread and eggs")
         ),
         ("run_events", {"publish began", "publish ended"}),
         ("change_feed", {"line: 600 of 600 rows", "no row came before what it refers to"}),
+        (
+            "kitchen",
+            {
+                "waiter: 10 tables have paid for all they had",
+                "till: nothing was served before it was ordered",
+            },
+        ),
         ("pipeline", {"auditor: 20 orders, each heard of as intake -> pricing -> shipping"}),
     ],
 )

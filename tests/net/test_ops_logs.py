@@ -2,8 +2,14 @@
 
 import json
 import logging
+from itertools import product
+from pathlib import Path
 
+import pytest
+
+from aforesaid import Config, Node
 from aforesaid.node.operating.logs import AGAIN_S, JsonLines, Seldom
+from net.net_stage import ANYWHERE, group_configs, run, running, take
 
 
 def told(event: str, at: float, **fields: object) -> logging.LogRecord:
@@ -24,3 +30,22 @@ def test_what_happens_again_and_again_is_written_once_in_a_while() -> None:
     once_more = told("restarted", 1001 + 2 * AGAIN_S, peer="bob")
     assert seldom.filter(once_more)
     assert "held_back" not in json.loads(JsonLines().format(once_more))
+
+
+def test_every_line_names_the_node_that_tells_it(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with running(group_configs(["alice", "bob"], tmp_path, transport="tcp")) as nodes:
+            await nodes["alice"].broadcast(b"hello")
+            await take(nodes["bob"], 1)
+        async with Node(Config.of({"name": "carol", "peers": {"dave": ANYWHERE}, "linger_s": 0.01})) as carol:
+            await carol.broadcast(b"is anyone there?")
+            carol.evict("dave")
+
+    caplog.set_level(logging.DEBUG, "aforesaid.node")
+    run(main())
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    assert {(line["event"], line["name"]) for line in lines} >= {
+        *product(("started", "met", "connected"), ("alice", "bob")),
+        ("peer gone", "carol"),
+    }
+    assert {line["name"] for line in lines} == {"alice", "bob", "carol"}

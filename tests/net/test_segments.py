@@ -80,6 +80,15 @@ def test_the_right_order_is_kept_and_the_wrong_one_is_found(tmp_path: Path) -> N
     assert report.verdicts["no_creation"].value == "violated"
 
 
+def test_what_nobody_said_makes_no_other_message_a_made_up_one(tmp_path: Path) -> None:
+    """c waits for what b never said; b stands as early, and waits for what c says only after that."""
+    written(tmp_path, "a", [*met("b", "c"), ("d", "c", 7, 1, 20), *END])
+    written(tmp_path, "b", [*met("a", "c"), ("d", "c", 7, 1, 20), *END])
+    written(tmp_path, "c", [*met("a", "b"), ("d", "b", 7, 9, 20), ("s", 1, 21, ("a", "b")), *END])
+    report, _ = judged(tmp_path)
+    assert [witness.message for witness in report.verdicts["no_creation"].witnesses] == ["b#9"]
+
+
 def test_the_order_of_files_does_not_matter(tmp_path: Path) -> None:
     """c asks, b answers, a hears: whoever is read first has to wait for the others."""
     written(tmp_path, "a", [*met("b", "c"), ("d", "c", 7, 1, 20), ("d", "b", 7, 1, 21), *END])

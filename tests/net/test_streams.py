@@ -111,17 +111,16 @@ def test_who_stood_still_itself_does_not_take_others_for_silent() -> None:
     async def main() -> None:
         configs = placed_configs(["a", "b"], transport="tcp", heartbeat_s=0.1, linger_s=0)
         async with running(configs) as nodes:
-            await until(lambda: nodes["a"].peers["b"] == "connected", "a stream stands")
-            before = [
-                carrier(node).peers[other].stream for node, other in zip(nodes.values(), "ba", strict=True)
-            ]
+            ends = [carrier(nodes["a"]).peers["b"], carrier(nodes["b"]).peers["a"]]
+            # Both may have called: one of two streams goes, which must not happen meanwhile.
+            await until(
+                lambda: all(end.stream is not None and end.calling is None for end in ends), "it stands"
+            )
+            before = [end.stream for end in ends]
             for _ in range(3):
                 time.sleep(0.5)  # The loop, and so either node, stands still.
                 await asyncio.sleep(0.25)
-            after = [
-                carrier(node).peers[other].stream for node, other in zip(nodes.values(), "ba", strict=True)
-            ]
-            assert after == before
+            assert [end.stream for end in ends] == before
 
     run(main())
 
@@ -201,6 +200,7 @@ def test_a_member_that_takes_nothing_makes_its_neighbour_wait() -> None:
 
                 speaking = asyncio.create_task(speak())
                 await until(lambda: founder.gauges()["link_bytes"] >= 50_000, "the link fills")
+                await asyncio.sleep(0.3)  # What it was saying just then
                 before = said
                 await asyncio.sleep(0.3)
                 assert said == before, "the founder waits"

@@ -34,7 +34,7 @@ def test_what_a_node_says_to_itself_is_bounded(
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(host, "DEAF_S", 0.1)
-    monkeypatch.setattr(host, "tell", lambda event, **fields: warned.append(event))
+    monkeypatch.setattr(host, "tell", lambda name, event, **fields: warned.append(event))
 
     async def main() -> None:
         async with Node(Config.of({"name": "alice", **facts})) as alice:

@@ -7,6 +7,7 @@ There are 144 kinds: so many constraints, unicast or multicast, crashes, and wor
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -14,6 +15,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from oracle.adaptive import AdaptiveWorld, play
+from oracle.campaign import RUNS
 from oracle.sharp import play_sharp, sharp_plan
 from oracle.world import random_plan
 
@@ -25,7 +27,8 @@ WORLDS = ("even", "sharp")
 def campaign(world: str, bound: int, multicast: bool, crash: str, seeds: range) -> list[AdaptiveWorld]:
     if world == "sharp":
         return [play_sharp(sharp_plan(seed, multicast, crash), bound) for seed in seeds]
-    return [play(random_plan(seed, multicast, crash), bound) for seed in seeds]
+    plans = (random_plan(seed, multicast, crash) for seed in seeds)
+    return [play(replace(plan, runs=RUNS[plan.seed % len(RUNS)]), bound) for plan in plans]
 
 
 def main(arguments: list[str]) -> None:

@@ -23,10 +23,24 @@ def unfinished(machine: Any) -> bool:
     return bool(machine.left or machine.unsettled or machine.behind)
 
 
+def runs_of(u: Any) -> list[tuple[int, Any]]:
+    """The entries, each with its first number; a run takes as many places as it has messages."""
+    entries, k = [], u.first
+    while k < u.next:
+        entry = u[k]
+        places = range(k, k + entry.count)
+        assert places, "a run of nothing"
+        assert places[-1] < u.next, "a run reaches beyond the window"
+        assert all(u[place] is entry for place in places), "a run is in pieces"
+        entries.append((k, entry))
+        k += entry.count
+    return entries
+
+
 def look(machine: Any) -> None:
     """Assert every invariant of one process's state, at the end of a step."""
     u, p = machine.u, machine.p
-    entries = [(k, u[k]) for k in range(u.first, u.next)]
+    entries = runs_of(u)
     permits = [(k, p[k]) for k in range(p.first, p.next) if p[k] is not None]
     deps = [entry.dep for _, entry in entries]
     assert deps == sorted(deps), "dep decreases"
@@ -55,7 +69,8 @@ def _u2(entries: list[tuple[int, Any]], end: int) -> int:
 
 def _channels(machine: Any, entries: list[tuple[int, Any]], permits: list[tuple[int, Any]]) -> None:
     for peer, channel in machine.channels.items():
-        waiting = [k for k, e in entries if peer in unacked_by(e) and peer not in unsent_to(e)]
+        sent = [(k, e) for k, e in entries if peer in unacked_by(e) and peer not in unsent_to(e)]
+        waiting = [k + entry.count - 1 for k, entry in sent]
         assert list(channel.unacked) == waiting, "unacked"
         assert list(channel.missing) == [key[1] for _, key in permits if key[0] == peer], "missing"
         if peer not in machine.behind:

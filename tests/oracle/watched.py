@@ -18,21 +18,24 @@ from support.harness import Passing
 
 
 class Watched:
-    """The protocol object of one process."""
+    """The protocol object of one process. What it is to say it says as a run of so many parts: the mind, and
+    the host, know the last of them as the message, and the others have to be delivered just before it."""
 
-    def __init__(self, machine: Any) -> None:
+    def __init__(self, machine: Any, parts: int = 1) -> None:
         self.machine = machine
+        self.parts = parts
         self.mind = Mind(machine.me, machine.receiver_exempt, overtaking=machine.overtaking)
         self.said = 0
 
     def send(self, targets: Sequence[str], payload: Any, now: int, out: Any) -> Any:
-        self.said += 1
+        self.said += self.parts
         others = [target for target in dict.fromkeys(targets) if target != self.machine.me]
         self.mind.said(self.said, others)
         with self._overheard(out) as heard:
-            message_id = self.machine.send(targets, payload, now, heard)
+            payloads = [*range(self.parts - 1, 0, -1), payload]
+            message_id = self.machine.send_run(targets, payloads, now, heard)
         self._over()
-        return message_id
+        return message_id._replace(number=message_id.number // self.parts)
 
     def receive(self, source: str, message: Any, now: int, out: Any) -> None:
         if source not in self.mind.gone:
@@ -75,7 +78,9 @@ class Watched:
 
         self.machine._network_send = network_send
         try:
-            yield Overheard(self.mind, out)
+            overheard = Overheard(self.mind, out, self.parts)
+            yield overheard
+            assert overheard.left == 0, "a step ends in the middle of a run"
         finally:
             del self.machine._network_send
 
@@ -88,9 +93,12 @@ class Watched:
 class Overheard(Passing):
     """An effects sink that tells the mind first."""
 
-    def __init__(self, mind: Mind, out: Any) -> None:
+    def __init__(self, mind: Mind, out: Any, parts: int) -> None:
         super().__init__(out)
         self.mind = mind
+        self.parts = parts
+        self.left = 0
+        """How many parts of the run that is being delivered are not delivered yet."""
 
     def send(self, targets: Sequence[str], message: Any) -> None:
         if not isinstance(message, Notice):
@@ -99,13 +107,20 @@ class Overheard(Passing):
         self.out.send(targets, message)
 
     def deliver(self, message_id: Any, payload: Any) -> None:
+        left = -message_id.number % self.parts
+        assert self.left in (0, left + 1), "a run is delivered in pieces"
+        self.left = left
+        if left:
+            assert payload == left, "a part under another's number"
+            return
         if message_id.origin != self.mind.me:
             self.mind.delivered(message_id.origin, message_id.number)
-        self.out.deliver(message_id, payload)
+        self.out.deliver(message_id._replace(number=message_id.number // self.parts), payload)
 
 
-def watched(name: str, mutant: Any = None, asleep: bool = False) -> Algorithm:
-    """A hybrid algorithm of the catalog, or a mutant of it that never sends again; `asleep`: not watched."""
+def watched(name: str, mutant: Any = None, asleep: bool = False, parts: int = 1) -> Algorithm:
+    """A hybrid algorithm of the catalog, or a mutant of it that never sends again; `asleep`: not watched.
+    `parts`: of each run."""
     entry = CATALOG[name]
 
     def make(setup: Setup, options: Any) -> Any:
@@ -114,6 +129,6 @@ def watched(name: str, mutant: Any = None, asleep: bool = False) -> Algorithm:
             if mutant is None
             else mutant(setup.me, setup.incarnation, retransmit=False)
         )
-        return machine if asleep else Watched(machine)
+        return machine if asleep else Watched(machine, parts)
 
     return replace(entry, make=make)

@@ -45,6 +45,9 @@ class Plan:
     """How often a message is for oneself or, where it can be, for nobody."""
     batch: int = 256
     """How many messages a step takes; fewer than there are: steps leave something over."""
+    runs: int = 1
+    """Up to so many messages are said at once, as a run. The judge hears of the last of them: that is the
+    message, and it has those before it as parts, which are delivered with it, in order and in one step."""
 
     @property
     def reliable(self) -> bool:
@@ -57,6 +60,8 @@ class Ear(Recorder):
     def __init__(self, world: "World", i: int) -> None:
         super().__init__()
         self.world, self.i = world, i
+        self.due: tuple[int, int] | None = None
+        """The next part of the run that is being delivered."""
 
     def send(self, targets: Any, message: Any) -> None:
         world, i = self.world, self.i
@@ -78,8 +83,14 @@ class Ear(Recorder):
         origin = self.world.rank[message_id.origin]
         if payload != (origin, message_id.number):
             raise mind.Broken(f"{self.i} delivers {payload} as {message_id}")
-        self.world.judge.delivered(self.i, origin, message_id.number)
-        self.world.got[self.i].append((origin, message_id.number))
+        if self.due not in (None, payload):
+            raise mind.Broken(f"{self.i} delivers {payload} in the middle of a run, before {self.due}")
+        self.world.got[self.i].append(payload)
+        if payload in self.world.parts:
+            self.due = origin, message_id.number + 1
+        else:
+            self.due = None
+            self.world.judge.delivered(self.i, origin, message_id.number)
 
 
 class World:
@@ -112,6 +123,8 @@ class World:
         self.sinks = [Ear(self, i) for i in range(plan.processes)]
         self.timers = [sink.timers for sink in self.sinks]
         self.said = [0] * plan.processes
+        self.parts: set[tuple[int, int]] = set()
+        """Messages of runs, but for the last of each."""
         self.now = 0
         self.healed = plan.reliable
         self.got: list[list[tuple[int, int]]] = [[] for _ in self.names]
@@ -119,14 +132,25 @@ class World:
     # ---------------------------------------------------------------------------------------------- steps
 
     def say(self, i: int, targets: tuple[int, ...]) -> int:
-        self.said[i] = number = self.said[i] + 1
+        *parts, number = range(self.said[i] + 1, self.said[i] + self._how_many() + 1)
+        self.said[i] = number
+        for part in parts:
+            self.parts.add((i, part))
+            self.judge.said(i, part, ())
         self.judge.said(i, number, [j for j in dict.fromkeys(targets) if j != i])
-        names = [self.names[j] for j in targets]
-        message_id = self.machines[i].send(names, (i, number), self.now, self.sinks[i])
+        names, sink = [self.names[j] for j in targets], self.sinks[i]
+        if parts:
+            payloads = [(i, part) for part in (*parts, number)]
+            message_id = self.machines[i].send_run(names, payloads, self.now, sink)
+        else:
+            message_id = self.machines[i].send(names, (i, number), self.now, sink)
         if message_id != MessageId(self.names[i], 0, number):
             raise mind.Broken(f"numbering: {message_id} should have number {number}")
         self._over(i)
         return number
+
+    def _how_many(self) -> int:
+        return self.chance.randint(1, self.plan.runs) if self.plan.runs > 1 else 1
 
     def network_send(self, i: int, as_it_does: Any, peer: str, frame: Any, *rest: Any) -> None:
         """What has to wait until it may leave might as well be on a slow network: it counts as sent."""
@@ -203,6 +227,8 @@ class World:
             self.judge.minds[i].unfinished |= unfinished(self.machines[i])
 
     def _over(self, i: int) -> None:
+        if self.sinks[i].due is not None:
+            raise mind.Broken(f"{i} ends a step in the middle of a run, before {self.sinks[i].due}")
         if self.peek:
             self.judge.minds[i].unfinished = unfinished(self.machines[i])
         self.judge.settled(i)

@@ -9,7 +9,7 @@ import pytest
 from aforesaid.check import check
 from aforesaid.protocols.broadcast.no_waiting import NoWaitingCollecting
 from aforesaid.sim import Scenario, simulate
-from aforesaid.sim.simulation import simulate_into
+from aforesaid.sim.running import simulate_into
 from aforesaid.trace import MemoryTrace
 from aforesaid.trace.parquet import ParquetSink, open_trace
 from mutants.registry import NeverStable, StableTooEarly, over

@@ -1,6 +1,7 @@
 """The audit on Spark: the judgement of `check`, whatever the layout and wherever it runs."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -367,6 +368,7 @@ def test_writes_tables_and_sentences(
     code, out, _ = audit_command(str(root), "--out", "out", "--witnesses", "2")
     assert code == 1
     assert "4 runs: 1 kept, 3 violated, 0 unknown" in out
+    assert re.search(f"aforesaid view {root}/run=(?!good)", out)
     violations = pq.read_table("out/violations.parquet").to_pylist()
     causal = [row for row in violations if (row["run"], row["property"]) == ("faulty", "causal")]
     assert [row["rank"] for row in causal] == [1, 2]

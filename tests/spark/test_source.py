@@ -81,7 +81,7 @@ def test_a_table_is_what_lies_in_storage(spark: SparkSession, root: Path, table:
     frame = spark.read.format("aforesaid").option("table", table).load(str(root))
     rows = frame.toArrow().to_pylist()
     assert sorted(map(str, rows)) == lying(root, table)
-    assert len(rows) > 0
+    assert rows or table in ("waits", "events")
     assert frame.columns[0] == ("cluster" if table == SEGMENTS else "run")
 
 
@@ -118,7 +118,7 @@ def test_columns_are_those_asked_for(spark: SparkSession, root: Path) -> None:
     ("options", "schema", "path", "told"),
     [
         ({}, None, "", "there is no table None; option table is one of runs, processes,"),
-        ({"table": "events"}, None, "", "there is no table events; option table is one of runs, processes,"),
+        ({"table": "fates"}, None, "", "there is no table fates; option table is one of runs, processes,"),
         ({"table": "runs"}, "x int", "", "there is no column x; there are run, algorithm, seed"),
         ({"table": "runs"}, "seed int", "", "column seed is bigint, not int"),
         (

@@ -120,7 +120,10 @@ def test_a_verdict_that_stays_unknown_exits_3(sweep: Any) -> None:
     ("arguments", "says"),
     [
         (("missing.toml", "--out", "out"), "cannot read grid missing.toml: No such file"),
-        (("bad.toml", "--out", "out"), "network: unknown key `losss`; known keys: delay, loss"),
+        (
+            ("bad.toml", "--out", "out"),
+            "network: unknown key `losss`, did you mean loss? known keys: delay, loss",
+        ),
         (("grid.toml", "--out", "grid.toml"), "cannot write grid.toml"),
         (("grid.toml", "--out", "full"), "is not the run of this grid's scenario"),
     ],

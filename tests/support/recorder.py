@@ -16,6 +16,8 @@ class Recorder:
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []
         self.delivered: list[tuple[MessageId, Any]] = []
+        self.own: list[MessageId] = []
+        """What the protocol said on its own account."""
         self.stabilised: list[MessageId] = []
         self.admitted: list[str] = []
         self.isolations = 0
@@ -26,6 +28,9 @@ class Recorder:
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         self.delivered.append((message_id, payload))
+
+    def numbered(self, message_id: MessageId) -> None:
+        self.own.append(message_id)
 
     def stable(self, message_id: MessageId) -> None:
         self.stabilised.append(message_id)
@@ -79,6 +84,9 @@ class Passing:
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         self.out.deliver(message_id, payload)
+
+    def numbered(self, message_id: MessageId) -> None:
+        self.out.numbered(message_id)
 
     def stable(self, message_id: MessageId) -> None:
         self.out.stable(message_id)

@@ -3,9 +3,11 @@
 Everything that a process is, is a `Durable` on a disk of a world. What is sent to it while it is down is
 lost, and so is what it had not let go. The application of a process is its log in the trace: it keeps the
 offset of the last delivery there, and resumes after it. A message is said once that is durable; who is killed
-while saying it does not learn of it, and the log has it if the disk has it.
+while saying it does not learn of it, and the log has it if the disk has it. What a process receives stands in
+its journal as on the wire, where there is a format; that carries bytes, so payloads are pickled.
 """
 
+import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
@@ -13,10 +15,12 @@ from typing import Any
 
 from aforesaid.core import MILLISECOND, Busy, MessageId, Nanoseconds, Process, Speaker, Timer
 from aforesaid.journal import WINDOWS, Durable, Journal
+from aforesaid.protocols.catalog import algorithm
 from aforesaid.sim import Scenario
 from aforesaid.sim.seat import Seat
 from aforesaid.sim.simulation import Simulation
 from aforesaid.trace import Tracer
+from aforesaid.wire import Codec, shapes_of
 from aforesaid.world.disk import WorldDisk
 from aforesaid.world.machine import Killed
 from support.journals import PLACE, mounted
@@ -55,7 +59,8 @@ class Life:
         journal = Journal(disk, PLACE, self.name, self.epoch, segment_bytes_max=3000, snapshot_bytes=6000)
         self.epoch, self.planned, self.durable = journal.epoch, None, None
         window = WINDOWS[self.simulation.setting]
-        durable = Durable(journal, window, self.build, self, self.hand, self.simulation.now)
+        now, frames = self.simulation.now, self.simulation.frames
+        durable = Durable(journal, window, self.build, self, self.hand, now, frames=frames)
         self.durable, self.handed = durable, self.cursor
         self.seat.take(durable.speaker)
         say = self.seat.say
@@ -64,7 +69,7 @@ class Life:
             expected = MessageId(self.name, 0, self.sent + 1)
             self.saying = durable.journal.last + 1, expected, tuple(targets)
             try:
-                message_id = say(targets, payload, now, out)
+                message_id = say(targets, pickle.dumps(payload), now, out)
                 durable.commit()
             except Busy:
                 self.saying = None
@@ -110,7 +115,11 @@ class Life:
         self.machine.effect()
         assert offset == self.handed + 1, f"{self.name}: delivery {offset} after {self.handed}"
         self.handed = offset
-        self.seat.deliver(message_id, payload)
+        self.seat.deliver(message_id, pickle.loads(payload))
+
+    def numbered(self, message_id: MessageId) -> None:
+        self.machine.effect()
+        self.seat.numbered(message_id)
 
     def stable(self, message_id: MessageId) -> None:
         self.machine.effect()
@@ -150,12 +159,13 @@ class Logged(Tracer):
 
     lives: dict[int, Life]
 
-    def delivered(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
-        super().delivered(process, message_id, now)
+    def delivered(self, process: int, message_id: MessageId, now: Nanoseconds) -> int:
+        position = super().delivered(process, message_id, now)
         life = self.lives[process]
         life.cursor += 1
         if life.durable is not None and not life.cursor % 16:
             life.durable.acknowledge(life.cursor)
+        return position
 
     def stable(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
         if message_id not in self.lives[process].calls:
@@ -168,6 +178,10 @@ class Restarting(Simulation):
 
     def __init__(self, scenario: Scenario, tracer: Logged, setting: str) -> None:
         self.setting = setting
+        names = tuple(f"p{rank}" for rank in range(scenario.processes))
+        entry = algorithm(scenario.algorithm)
+        codec = Codec(shapes_of(entry, names)) if entry.frames else None
+        self.frames = None if codec is None else lambda _: codec
         self.healed = False
         self.happened: Counter[str] = Counter()
         self.lives: dict[Process, Life] = {}

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from aforesaid.core import MessageId
+from aforesaid.core import MessageId, Run
 from aforesaid.protocols.broadcast.waiting import Stamped
 from aforesaid.protocols.delivery import hybrid_adaptive_frames as adaptive
 from aforesaid.protocols.delivery import hybrid_frames as hybrid
+from aforesaid.protocols.delivery.hybrid_groups import Member, Roster
 from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.layers.layered import Relay
 from aforesaid.protocols.links import perfect
@@ -27,21 +28,28 @@ _LID = overlay.Lid("alice", "bob", 1, 4)
 _CONTROL = overlay.Control(_LID, overlay.ALPHA, overlay.Lid("alice", "dörte", 1, 5), ("bob",), ("dörte",))
 _SAMPLE = (Arc("bob", 0), Arc("carol", 12))
 
+_ROSTER = Roster((Member("alice", "127.0.0.1:7401"), Member("dörte", "[::1]:7402")), ("alice",), ("carol",))
+
 MESSAGES: dict[str, list[Any]] = {
     "hybrid_multicast": [
         _MSG,
         hybrid.Msg(2**40, 2**32, 0, False, b""),
+        hybrid.Msg(0, 7, 5, False, Run((b"good", b"morning"))),
+        hybrid.Msg(0, 300, 44, True, Run((b"",) * 256)),
         hybrid.News(("carol",), _MSG),
+        hybrid.News(("carol",), _MSG._replace(payload=Run((b"good", b"morning")))),
         hybrid.Ack(7, 0),
         hybrid.Ack(70_000, 128),
         hybrid.Permit(7),
         hybrid.Notice(("bob", "carol")),
         hybrid.PermitNews(("carol",), 7),
         hybrid.Early(7, 9),
+        hybrid.Msg(0, 8, 7, True, _ROSTER),
     ],
     "hybrid_adaptive_multicast": [
         _TOLD,
         adaptive.Told(("carol",), 2**40, 2**32, 0, (), (), False, b""),
+        _TOLD._replace(payload=Run((b"good", b"morning"))),
         hybrid.Ack(7, 0),
         hybrid.Ack(70_000, 128),
         adaptive.Holds((), 7, 0),
@@ -51,7 +59,7 @@ MESSAGES: dict[str, list[Any]] = {
         adaptive.Flush(("carol",), 1),
         adaptive.Flushed((), 1),
     ],
-    "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9)],
+    "waiting": [perfect.Data(9, _RELAY), perfect.Ack(9), perfect.Gone(10, ("carol",))],
     "prc_spray": [
         overlay.Copy(_LID, MessageId("carol", 0, 1), b"hello"),
         overlay.Flood(_LID, MessageId("carol", 0, -1), _CONTROL._replace(link=None, route=None, path=())),

@@ -37,8 +37,17 @@ BAD_FRAMES: dict[str, list[tuple[str, Any]]] = {
         ("a field too many", (3, [1, 2])),
         ("true is no number", (3, [True])),
         ("text is no payload", (0, [0, 1, 0, True, "text"])),
-        ("news of a process outside the group", (1, [["mallory"], [0, 1, 0, True, b""]])),
-        ("notice of a process outside the group", (4, [["mallory"]])),
+        ("a run of one", (0, [0, 7, 5, True, [b"one"]])),
+        ("a run of 257", (0, [0, 300, 0, True, [b""] * 257])),
+        ("a run that begins before its predecessor", (0, [0, 7, 6, True, [b"one", b"two"]])),
+        ("text in a run", (0, [0, 7, 5, True, [b"one", "two"]])),
+        ("news with a run that begins before it may", (1, [["bob"], [0, 7, 6, True, [b"one", b"two"]]])),
+        ("news of a process without a name", (1, [[""], [0, 1, 0, True, b""]])),
+        ("notice of a process without a name", (4, [[""]])),
+        ("a roster with a member that has no address", (0, [0, 1, 0, True, [[["bob"]], [], []]])),
+        ("a roster that is cut off", (0, [0, 1, 0, True, [[], []]])),
+        ("a roster in a run", (0, [0, 7, 5, True, [b"one", [["bob", "here"]]]])),
+        ("a run in a roster", (0, [0, 7, 5, True, [[["bob", "here"]], b"one", b"two"]])),
     ],
     "hybrid_adaptive_multicast": [
         ("an unknown tag", (7, [[], 1])),
@@ -47,6 +56,7 @@ BAD_FRAMES: dict[str, list[tuple[str, Any]]] = {
         ("a constraint on one outside the group", (0, [[], 0, 1, 0, [], [["mallory", "bob", 1]], True, b""])),
         ("a constraint on message 0", (0, [[], 0, 1, 0, [], [["bob", "carol", 0]], True, b""])),
         ("a constraint that is cut off", (0, [[], 0, 1, 0, [], [["bob", "carol"]], True, b""])),
+        ("a run that begins before its predecessor", (0, [[], 0, 2, 1, [], [], True, [b"one", b"two"]])),
         ("a round without a number", (5, [[], 0])),
         ("a process is gone that is outside the group", (2, [["mallory"], 1, 1])),
     ],
@@ -134,7 +144,8 @@ def packets() -> dict[str, Any]:
     bad_headers = [
         ("too short", good[:19]),
         ("another protocol", b"\x16" + good[1:]),
-        ("another version", good[:1] + b"\x02" + good[2:]),
+        ("another version", good[:1] + b"\x01" + good[2:]),
+        ("the version before this one", good[:1] + b"\x02" + good[2:]),
         ("another cluster", Header(cluster_id("other", "waiting"), "alice", 3).encode()),
         ("sealed where none was expected", ALICE.encode(SEALED)),
         ("a name of no bytes", good[:3] + b"\x00" + good[4:]),
@@ -153,9 +164,14 @@ def packets() -> dict[str, Any]:
                 "algorithm": "waiting",
                 "source": header.source,
                 "incarnation": header.incarnation,
+                "start": header.start,
                 "hex": header.encode(CLEAR).hex(),
             }
-            for header in (ALICE, Header(CLUSTER, "Zoë", 2**64 - 1))
+            for header in (
+                ALICE,
+                Header(CLUSTER, "bob", 1, 7 << 32 | 0xABCD),
+                Header(CLUSTER, "Zoë", 2**64 - 1),
+            )
         ],
         "bodies": [
             {"frames": [each.hex() for each in body], "hex": pack(body, 9999)[0].hex()} for body in bodies

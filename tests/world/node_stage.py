@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, Node
+from aforesaid import Config, HistoryLost, Message, Node
 from aforesaid.world.world import World, quiet_burial
 
 PORT = 7000
@@ -21,8 +21,32 @@ class Stage:
         self.heard: dict[str, list[bytes]] = {}
         self.errors: dict[str, Exception] = {}
         self.machines: dict[str, Any] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
+        self.resume_from: dict[str, int] = {}
+        self.payload: Any = None
+        """The payload type of all nodes."""
+        self.hear: Callable[[Node[Any], Message[Any]], Awaitable[None]] = self._keep
+        """What is done with what a node takes."""
+        self.history: dict[str, Any] = {}
+        self.goes_on: set[str] = set()
+        """Who goes on when messages are lost."""
+        self.lost: dict[str, HistoryLost] = {}
+        self.snapshots: dict[str, tuple[Any, Any]] = {}
+        """How an application gives its state, and takes another's."""
+
+    async def again(self, name: str, **facts: Any) -> Node:
+        """Another start of a member, on its disk, with these facts besides those that it had."""
+        return await self.start(name, **{**self.facts[name], **facts})
 
     async def start(self, name: str, **facts: Any) -> Node:
+        self.begin(name, **facts)
+        await self.until(lambda: name in self.nodes, f"{name} has not started")
+        return self.nodes[name]
+
+    def begin(self, name: str, **facts: Any) -> None:
+        """As `start`, for one that may not come to it."""
+        self.facts[name] = facts
+        self.nodes.pop(name, None)
         self.machines[name] = machine = self.world.boot(name)
         config = Config.of(
             {
@@ -34,8 +58,6 @@ class Stage:
         )
         self.heard[name] = []
         self.world.on(machine, lambda: self._live(config))
-        await self.until(lambda: name in self.nodes, f"{name} has not started")
-        return self.nodes[name]
 
     async def group(self, *names: str, **facts: Any) -> None:
         at = {name: f"{self.world.host(name)}:{PORT}" for name in names}
@@ -52,14 +74,33 @@ class Stage:
             assert self.world.now_s < began + within_s, what
             await asyncio.sleep(0.05)
 
+    async def _keep(self, node: Node[Any], message: Message[Any]) -> None:
+        self.heard[node.name].append(message.payload)
+
     async def _live(self, config: Config) -> None:
         try:
-            async with Node(config) as node:
+            node: Node[Any] = Node(
+                config,
+                self.resume_from.get(config.name),
+                history=self.history.get(config.name),
+                payload=self.payload,
+            )
+            node.on_snapshot(*self.snapshots.get(config.name, (None, None)))
+            async with node:
                 self.nodes[config.name] = node
-                async for message in node:
-                    self.heard[config.name].append(message.payload)
+                try:
+                    await self._listen(node)
+                except HistoryLost as lost:
+                    if node.name not in self.goes_on:
+                        raise
+                    self.lost[node.name] = lost
+                    await self._listen(node)
         except Exception as error:
             self.errors[config.name] = error
+
+    async def _listen(self, node: Node[Any]) -> None:
+        async for message in node:
+            await self.hear(node, message)
 
 
 def play(scene: Callable[[Stage], Awaitable[None]]) -> None:

@@ -1,5 +1,6 @@
 """Seeded defects of the node itself, around the protocols: each dies in some world of a few seeds."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,15 +9,22 @@ from unittest.mock import patch
 import pytest
 
 from aforesaid.core import Refused
+from aforesaid.journal import Durable, ToldMachine
 from aforesaid.node.carrying.datagrams import DatagramCarrier
 from aforesaid.node.carrying.streams import StreamCarrier
 from aforesaid.node.flight import WindowFlight
+from aforesaid.node.history.entries import SAID
+from aforesaid.node.history.history import History
+from aforesaid.node.history.keeping import KeepingHost
+from aforesaid.node.history.log import DeliveryLog
 from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.node.senders import Senders
+from aforesaid.node.surviving import SurvivingHost
 from aforesaid.node.timers import Timers
 from aforesaid.node.watch import Watch
+from aforesaid.protocols.membership.epochs import Epochs, Line
 from aforesaid.protocols.membership.suspicion import Suspicion
 from aforesaid.wire.fragment import Reassembly
 from aforesaid.wire.stream import Records
@@ -24,7 +32,7 @@ from aforesaid.world.plan import Kind, Plan, plan_of
 from aforesaid.world.trial import run
 
 SEEDS = 400
-TRIES_MAX = 12
+TRIES_MAX = 30
 
 
 def nothing(*_: Any) -> None:
@@ -75,7 +83,7 @@ def silences(least: float, most: float, *kinds: str) -> Callable[[Plan], bool]:
     return matters
 
 
-def refuse_without_a_word(self: DatagramCarrier, peer: Any, session: bytes, reason: str, now: int) -> Refused:
+def refuse_without_a_word(self: Any, peer: Any, session: bytes, reason: str, start: int, now: int) -> Refused:
     return Refused(reason)
 
 
@@ -97,7 +105,57 @@ def at_once(self: Suspicion, timeout: int) -> list[str]:
     return self.suspects
 
 
+def let_go_before_it_is_forced(self: Durable) -> Any:
+    batch, count = begin_commit(self)
+    self.let_go(count)
+    return batch, 0
+
+
+def acknowledged_when_it_is_handed_on(self: Durable, *delivery: Any) -> None:
+    deliver(self, *delivery)
+    self.unacknowledged.clear()
+
+
+def refuse_later_starts(self: Any, line: Line, incarnation: int, start: int) -> bool:
+    if line.incarnation and line.start != start:
+        raise Refused("incarnation")
+    return False
+
+
+def accept_what_it_has(self: History, *entry: Any) -> None:
+    self.log.floors[entry[:2]] = entry[2]
+    self._accepted.append(entry)
+
+
+async def fetch_before_it_joins_only(self: KeepingHost, *question: Any, joined: bool = False) -> int:
+    if not joined:
+        return await fetch(self, *question)
+    self._group = dict(self.history.log.floors)
+    self.history.log.enter()
+    return 1
+
+
+async def say_nothing_again(self: KeepingHost) -> None:
+    self._group = None
+
+
+async def speak_when_inside(self: KeepingHost, targets: Any, payloads: Any) -> Any:
+    await self.inside.wait()
+    self.check()
+    return await Host.say(self, targets, [SAID + payload for payload in payloads])
+
+
+def deliver_at_once(self: KeepingHost, message_id: Any, payload: bytes) -> None:
+    self._accept(message_id, payload)
+
+
+def talks(plan: Plan) -> bool:
+    return plan.rate > 4 and fault("part", "kill", "join", "back")(plan)
+
+
+fetch = KeepingHost._fetch
 put, feed = Inbox.put, Records.feed
+begin_commit, deliver = Durable.begin_commit, Durable.deliver
 
 MUTANTS = {
     "delivers twice": Mutant(Inbox, "put", twice),
@@ -142,6 +200,30 @@ MUTANTS = {
     "does not heed that it was evicted": Mutant(
         Host, "turned_away", nothing, matters=silences(1.2, 9, "halt", "part")
     ),
+    "lets go what is not forced": Mutant(
+        Durable, "begin_commit", let_go_before_it_is_forced, "durable", fault("power")
+    ),
+    "keeps nothing to hand on again": Mutant(
+        Durable, "deliver", acknowledged_when_it_is_handed_on, "durable", lambda plan: plan.resumes
+    ),
+    "arms no timer again": Mutant(
+        ToldMachine, "timers", property(lambda _: {}, nothing), "durable", lambda plan: plan.loss > 0
+    ),
+    "writes again what its trace has": Mutant(
+        SurvivingHost, "_again", property(lambda _: Counter(), nothing), "durable", fault("kill")
+    ),
+    "does not go on with its trace": Mutant(SurvivingHost, "called", nothing, "durable", fault("kill")),
+    "does not let a later start in": Mutant(Epochs, "_compare_incarnations", refuse_later_starts, "durable"),
+    "accepts what it has": Mutant(History, "accept", accept_what_it_has, "keeping", talks),
+    "does not ask for what came while it joined": Mutant(
+        KeepingHost, "_fetch", fetch_before_it_joins_only, "keeping", talks
+    ),
+    "says nothing again": Mutant(KeepingHost, "_say_again", say_nothing_again, "keeping", fault("part")),
+    "speaks before it has caught up": Mutant(
+        KeepingHost, "say", speak_when_inside, "keeping", lambda plan: plan.rate > 4 and fault("part")(plan)
+    ),
+    "delivers before it has the past": Mutant(KeepingHost, "deliver", deliver_at_once, "keeping", talks),
+    "starts without its log": Mutant(DeliveryLog, "_recover", nothing, "keeping", fault("kill")),
     "leaves its segment open": Mutant(SegmentWriter, "close", nothing),
     "leaves its socket open": Mutant(
         DatagramCarrier, "close", leave_it_open, matters=lambda plan: plan.transport == "udp"
@@ -154,7 +236,7 @@ def test_a_broken_node_is_found(name: str) -> None:
     mutant = MUTANTS[name]
     plans = (plan_of(seed, mutant.group) for seed in range(SEEDS))
     tried = 0
-    with patch.object(mutant.target, mutant.method, mutant.wrong):
+    with patch.object(mutant.target, mutant.method, mutant.wrong, create=True):
         for plan in plans:
             if mutant.matters(plan):
                 if run(plan).complaints:

@@ -31,11 +31,11 @@ def test_a_node_that_was_started_again_hears_that_its_messages_go_nowhere(
         words = "it goes by another start of this node; start the group anew"
         node = stage.nodes["a"]
         await stage.until(lambda: node.peers == {"b": f"refuses us: {words}"}, "a takes b for connected", 5.0)
-        assert {"peer": "b", "reason": words} in told(caplog, "turned away")
+        assert {"name": "a", "peer": "b", "reason": words} in told(caplog, "turned away")
         with pytest.raises(Unwelcome, match=f"b does not let this node in: {words}"):
             await stage.say("a", b"is anyone there?")
         theirs = "it is another start of the peer, without what the group relies on; start the group anew"
-        assert {"peer": "a", "source": "a", "reason": theirs} in told(caplog, "refused")
+        assert {"name": "b", "peer": "a", "source": "a", "reason": theirs} in told(caplog, "refused")
         await stage.until(
             lambda: stage.nodes["b"].peers == {"a": f"refused: {theirs}"}, "b does not say", 5.0
         )
@@ -74,7 +74,8 @@ def test_lists_of_peers_that_differ_are_told_of(
         await stage.start("b", peers=at(stage, "a"), transport=transport)
         await stage.start("c", peers=at(stage, "a", "b"), transport=transport)
         await asyncio.sleep(15)
-        assert {"source": "c", "reason": "it is not among our peers"} in told(caplog, "refused")
+        refusal = {"name": "b", "source": "c", "reason": "it is not among our peers"}
+        assert refusal in told(caplog, "refused")
         node = stage.nodes["c"]
         assert node.peers["a"] == "connected"
         if told_back:
@@ -118,7 +119,7 @@ def test_what_does_not_match_is_told_in_words_and_not_for_every_datagram(
         ]
         lines = [fields for fields in told(caplog, "refused") if fields["peer"] == "b"]
         assert 2 <= len(lines) <= 3
-        assert lines[0] == {"peer": "b", "source": "b", "reason": words}
+        assert lines[0] == {"name": "a", "peer": "b", "source": "b", "reason": words}
 
     play(strangers)
 

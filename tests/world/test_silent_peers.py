@@ -29,7 +29,7 @@ def test_a_silent_peer_is_told_of_within_five_seconds(
             await stage.say("a", payload)
         await stage.until(lambda: bool(told(caplog, "suspected")), "nobody is warned", 5.0)
         first = f"a~{stage.nodes['a'].incarnation}#1"
-        warning = {"peer": "b", "silent_s": 0, "owed": 2, "oldest": first}
+        warning = {"name": "a", "peer": "b", "silent_s": 0, "owed": 2, "oldest": first}
         assert told(caplog, "suspected")[0] | {"silent_s": 0} == warning
         node = stage.nodes["a"]
         assert node.peers == {"b": "silent"}

@@ -11,10 +11,16 @@ from aforesaid.world.campaign import never, trial_of
 from aforesaid.world.plan import Kind, plan_of
 from support.scale import scaled
 
-SEEDS: dict[Kind, range] = {"fixed": range(scaled(100, 5000)), "changing": range(scaled(100, 5000))}
+SEEDS: dict[Kind, range] = {
+    "fixed": range(scaled(100, 5000)),
+    "changing": range(scaled(100, 5000)),
+    "durable": range(scaled(40, 5000)),
+    "admitting": range(scaled(40, 2000)),
+    "keeping": range(scaled(40, 5000)),
+}
 
 
-@pytest.mark.parametrize("group", ["fixed", "changing"])
+@pytest.mark.parametrize("group", SEEDS)
 def test_whatever_goes_wrong_the_order_holds_and_all_comes_to_rest(group: Kind) -> None:
     did: Counter[str] = Counter()
     for seed in SEEDS[group]:
@@ -29,7 +35,8 @@ def test_whatever_goes_wrong_the_order_holds_and_all_comes_to_rest(group: Kind) 
 DIGEST = """
 import sys
 from aforesaid.world.campaign import trial_of
-print(*(trial_of(seed, group).digest for seed, group in ((3, "fixed"), (9, "fixed"), (1, "changing"))))
+print(*(trial_of(seed, group).digest for seed, group in (
+    (3, "fixed"), (9, "fixed"), (1, "changing"), (2, "durable"), (3, "keeping"))))
 """
 
 
@@ -40,7 +47,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed() -> None:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
     first = digests("1")
-    assert len(set(first.split())) == 3
+    assert len(set(first.split())) == 5
     assert first == digests("2")
 
 

@@ -7,6 +7,9 @@ missing. Neither has a place in an order. A forged message is owed to nobody; of
 A process is *correct* if its fate is `alive`. Something is certainly owed to it only if its log is complete
 too, else what seems missing may have been lost; of a process whose fate is unknown nothing is certain. Those
 that left, crashed or were evicted are owed nothing.
+
+Of a *sampled* run events may be missing anywhere. What nobody sent there is lost, nothing is certainly owed,
+and only what a process is seen to deliver can have come too late to it.
 """
 
 from collections.abc import Iterator
@@ -44,6 +47,7 @@ class History:
         self.sent: Bools = room(self.message_count, np.bool_)
         np.not_equal(messages.sent_after, NEVER_SENT, out=self.sent)
         self.all_sent = bool(self.sent.all())
+        self.sampled, self.declared = trace.run.sampled, trace.run.causality == "declared"
         self.correct = [fate == "alive" for fate in processes.fate]
         self.line, self.line_starts = grouped(self._sends, self.process_count, room)
         """Every message sent, by origin and then by number; where each origin's start."""
@@ -93,11 +97,11 @@ class History:
         return concerned * FEW < self.message_count
 
     def is_owed_for_certain(self, process: int) -> bool:
-        return self.correct[process] and bool(self.processes.complete[process])
+        return self.correct[process] and not self.sampled and bool(self.processes.complete[process])
 
     def is_owed_perhaps(self, process: int) -> bool:
         fate = self.processes.fate[process]
-        return fate == "unknown" or (fate == "alive" and not self.processes.complete[process])
+        return fate == "unknown" or (fate == "alive" and not self.is_owed_for_certain(process))
 
     def process_label(self, process: int) -> str:
         return self.processes.label(process)
@@ -136,6 +140,8 @@ class History:
             line = self.line[block]
             origin = self.origin[line]
             expected = np.arange(block.start + 1, block.stop + 1) - self.line_starts[origin]
+            if self.processes.settled is not None:
+                expected += self.processes.settled[origin]
             wrong = np.flatnonzero(self.number[line] != expected)
             if len(wrong):
                 place = wrong[0]
@@ -158,7 +164,7 @@ class History:
         lost: Bools = room(self.message_count, np.bool_)
         lost.fill(False)
         if not self.all_sent:
-            complete = self.processes.complete
+            complete = self.processes.complete & (not self.sampled)
             # An origin that is not in the table may be one whose whole log was lost, if any log was.
             by_origin = np.append(~complete, not complete.all())
             for block in blocks(self.message_count):

@@ -136,7 +136,7 @@ class Reader:
             sees = [rule.see_again for rule in asked]
         views = Views(self.history, Exemption(self.history, watch.case.order))
         for process, log in self._every_log(logs, processes):
-            self.history.refuse_short_log(process, len(log))
+            self.history.refuse_short_log(process, log.deliveries)
             view = views.of(process, log)
             for see in sees:
                 see(view)

@@ -34,6 +34,10 @@ PROPERTIES: Mapping[str, str] = {
 ALWAYS_REQUIRED = ("no_foresight", "audience", "recorded")
 """Required whatever an algorithm promises: without them the trace itself cannot be believed."""
 
+POTENTIAL_ONLY = ("fifo", "recorded")
+"""Not asked of a run with declared causality, unless by name: there an origin's earlier message need not come
+first, and the predecessors are not the recorder's word but the messages'."""
+
 REQUIRED_BY_DEFAULT = tuple(
     name for name in PROPERTIES if name not in ("causal_unless_lost", "uniform_agreement", "stability")
 )
@@ -100,7 +104,7 @@ class Report:
 
     def value(self, required: Sequence[str] | None = None) -> str:
         """Violated if a required property is, else unknown if one is or was not judged, else kept."""
-        names = self.required if required is None else required_names(required)
+        names = self.required if required is None else required_names(required, self.run.causality)
         values = {self.verdicts[name].value if name in self.verdicts else "unknown" for name in names}
         if "violated" in values:
             return "violated"
@@ -121,9 +125,14 @@ class Report:
         }
 
 
-def required_names(names: Sequence[str]) -> tuple[str, ...]:
+def required_names(names: Sequence[str], causality: str = "potential") -> tuple[str, ...]:
     """The named properties and those always required, in the order of PROPERTIES."""
     for name in names:
         if name not in PROPERTIES:
             raise WrongValue(f"no property is called {name!r}; there are: {', '.join(PROPERTIES)}")
-    return tuple(name for name in PROPERTIES if name in names or name in ALWAYS_REQUIRED)
+    always = set(ALWAYS_REQUIRED)
+    if causality == "declared":
+        always.discard("recorded")
+        if "recorded" in names:
+            raise WrongValue("what messages declare is not compared with logs: `recorded` does not apply")
+    return tuple(name for name in PROPERTIES if name in names or name in always)

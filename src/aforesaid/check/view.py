@@ -56,7 +56,7 @@ class View:
             message.min() >= 0 and message.max() < self._history.message_count
         )
         if not self.all_known:
-            message = message[self.position]
+            message = message[(message >= 0) & (message < self._history.message_count)]
         self.message: Indices = message.astype(np.int64)
         """What was delivered, by place in `position`; without what is not in the table of messages."""
         for block in blocks(len(message)):
@@ -89,8 +89,8 @@ class View:
         """Where in the log each of `message` is."""
         message = self.log.message
         if self.all_known:
-            return np.arange(len(message))
-        return np.flatnonzero((message >= 0) & (message < self._history.message_count))
+            return self.log.positions(np.arange(len(message)))
+        return self.log.positions(np.flatnonzero((message >= 0) & (message < self._history.message_count)))
 
     @cached_property
     def once(self) -> Indices:
@@ -102,7 +102,8 @@ class View:
 
     def positions(self, block: slice) -> Indices:
         """Some of `position`, which nearly always need not be made for it."""
-        return np.arange(block.start, block.stop) if self.all_known else self.position[block]
+        dense = self.all_known and self.log.position is None
+        return np.arange(block.start, block.stop) if dense else self.position[block]
 
     @cached_property
     def concerned(self) -> Indices | slice:
@@ -120,10 +121,16 @@ class View:
 
     @cached_property
     def owed(self) -> Bools | None:
-        """What the process was owed if it was sent: what is addressed to it and not exempt. None: all."""
-        if self._history.all_to_all:
-            return None if self._exempt is None else ~self._exempt
-        return self.addressed if self._exempt is None else self.addressed & ~self._exempt
+        """What the process was owed if it was sent: what is addressed to it and not exempt. None: all.
+
+        Where events may be missing, what it is not seen to deliver it may have delivered before all else.
+        """
+        owed = None if self._history.all_to_all else self.addressed
+        if self._exempt is not None:
+            owed = ~self._exempt if owed is None else owed & ~self._exempt
+        if self._history.sampled:
+            owed = self.delivered if owed is None else owed & self.delivered
+        return owed
 
     @cached_property
     def addressed(self) -> Bools:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from aforesaid.cli import commands_node, commands_pipeline
+from aforesaid.cli import commands_node, commands_pictures, commands_pipeline
 from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.new import app as new_app
 from aforesaid.cli.options import AsJson
@@ -16,7 +16,7 @@ from aforesaid.core.version import __version__
 app = typer.Typer(
     name="aforesaid",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="""Causal broadcast and causal delivery: exactly once, and never before what was said before.
@@ -58,6 +58,13 @@ def simulate(
             help="Run so many seeds and judge each in memory; a failing one is told with its replay command.",
         ),
     ] = 0,
+    receipts: Annotated[
+        bool | None,
+        Option(
+            help="Write down when messages came and what they waited for. "
+            "Default: as the scenario says, else up to a million deliveries."
+        ),
+    ] = None,
     force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,7 +83,7 @@ def simulate(
     if seeds:
         code = simulate_seeds(scenario, out, seed, algorithm, settings or [], seeds, as_json)
     else:
-        code = simulate_once(scenario, out, run, seed, algorithm, settings or [], force, as_json)
+        code = simulate_once(scenario, out, run, seed, algorithm, settings or [], receipts, force, as_json)
     raise typer.Exit(code)
 
 
@@ -204,7 +211,11 @@ def explore(
 @app.command(rich_help_panel=SIMULATED)
 def world(
     group: Annotated[
-        str, Option(help="`fixed` (named members, every algorithm) or `changing` (prc_spray).")
+        str,
+        Option(
+            help="`fixed` (every algorithm), `durable` (they survive), `admitting` (so do they, and others "
+            "come), `changing` (prc_spray), or `keeping` (its history is kept)."
+        ),
     ] = "fixed",
     seeds: Annotated[int, Option(min=1, help="How many seeds.")] = 20,
     first: Annotated[int, Option(min=0, help="The first seed.")] = 0,
@@ -231,8 +242,8 @@ def world(
 
     if plan is not None:
         raise typer.Exit(play_plan(plan, save, as_json))
-    if group not in ("fixed", "changing"):
-        raise Misuse(f"--group {group}: fixed or changing")
+    if group not in ("fixed", "changing", "durable", "admitting", "keeping"):
+        raise Misuse(f"--group {group}: fixed, changing, durable, admitting or keeping")
     raise typer.Exit(play_seeds(group, first, seeds, jobs, save, as_json))  # type: ignore[arg-type]
 
 
@@ -247,23 +258,6 @@ def algorithms(
     from aforesaid.cli.algorithms import show_algorithms
 
     show_algorithms(name, as_json)
-
-
-@app.command(rich_help_panel=SIMULATED)
-def draw(
-    trace: Annotated[str, Argument(help="A run=NAME directory, or a directory with one run; or a URI.")],
-    out: Annotated[Path, Option(help="The picture, as SVG.")] = Path("spacetime.svg"),
-    messages: Annotated[int, Option(min=1, help="How many messages to draw, from the first one on.")] = 12,
-    first: Annotated[int, Option(min=0, help="The first message to draw, counted over the run.")] = 0,
-    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
-) -> None:
-    """Draw a trace as a space-time diagram: who said what, and when each process delivered it.
-
-    [dim]aforesaid draw traces/run=demo --out demo.svg[/dim]
-    """
-    from aforesaid.cli.draw import draw_run
-
-    draw_run(trace, out, messages, first, force)
 
 
 @app.command(rich_help_panel=SIMULATED)
@@ -358,11 +352,13 @@ def reproduce(
 
 
 for panel, commands in (
+    (SIMULATED, (commands_pictures.draw, commands_pictures.view)),
     (
         "The data pipeline, on Spark",
         (
             commands_pipeline.sweep,
             commands_pipeline.audit,
+            commands_pipeline.watch,
             commands_pipeline.metrics,
             commands_pipeline.report,
         ),
@@ -373,6 +369,9 @@ for panel, commands in (
             commands_node.node,
             commands_node.cluster,
             commands_node.why,
+            commands_node.top,
+            commands_node.admit,
+            commands_node.dismiss,
             commands_node.evict,
             commands_node.rekey,
             commands_node.ingest,

@@ -25,9 +25,10 @@ from aforesaid.pipeline.auditing.layout import find_layout
 from aforesaid.pipeline.interrupt import interruptible
 from aforesaid.pipeline.session import SparkOptions, spark_session, storage_settings
 from aforesaid.storage import Unreachable, already, appearing, is_local, place
+from aforesaid.trace.parquet.schema import RUN_PREFIX
 
 RUNS_SHOWN = 20
-"""How many runs that were not kept are shown in full; the rest is in the tables."""
+"""How many runs are shown, those that were not kept in full; the rest is in the tables."""
 
 
 def audit_runs(
@@ -66,6 +67,7 @@ def audit_runs(
         show.print_json({"verdict": found.value, "summary": summary(found), "out": out, "runs": runs})
     else:
         _print(found, out)
+        _print_where_to_look(found, path)
     return EXIT_OF_VALUE[found.value]
 
 
@@ -96,9 +98,22 @@ def _print(found: Audit, out: str) -> None:
             show.out.print(
                 Text.assemble(outcome.run, ": ", show.verdict("unknown"), f": {outcome.refusal}\n")
             )
-    if len(bad) > RUNS_SHOWN:
-        show.out.print(f"... and {len(bad) - RUNS_SHOWN:,} more runs that were not kept\n")
+    left = len(bad or found.outcomes) - RUNS_SHOWN
+    if left > 0:
+        which = "not kept" if bad else "kept"
+        show.out.print(f"... and {show.counted(left, 'more run')} {which}; {out} has them all\n")
     _print_summary(found, out)
+
+
+def _print_where_to_look(found: Audit, path: str) -> None:
+    """The way to the first violation, if its run lies here as a directory of its own."""
+    violated = next((outcome.run for outcome in found.outcomes if outcome.value == "violated"), None)
+    if violated is None or not is_local(path):
+        return
+    run = f"{RUN_PREFIX}{violated}"
+    where = place(path) if place(path).name == run else place(path) / run
+    if where.exists():
+        show.out.print(f"look at the first that was violated: aforesaid view {where}")
 
 
 def _print_table(outcomes: Sequence[Outcome]) -> None:
@@ -126,7 +141,7 @@ def _print_summary(found: Audit, out: str) -> None:
     told = summary(found)
     memory = told["memory_bytes"]
     show.print_facts(
-        f"{told['runs']:,} runs: "
+        f"{show.counted(told['runs'], 'run')}: "
         + ", ".join(f"{told[value]:,} {value}" for value in ("kept", "violated", "unknown")),
         [
             (

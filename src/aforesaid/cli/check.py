@@ -25,7 +25,9 @@ def check_runs(path: str, properties: list[str] | None, witnesses: int, as_json:
         show.print_json({"verdict": worst(values), "runs": [report.to_dict() for report in reports]})
     elif len(reports) > 1:
         kept = values.count("kept")
-        show.out.print(f"{len(reports)} runs: {kept} kept, {values.count('violated')} violated, ", end="")
+        show.out.print(
+            f"{show.counted(len(reports), 'run')}: {kept} kept, {values.count('violated')} violated, ", end=""
+        )
         show.out.print(f"{values.count('unknown')} unknown")
     return EXIT_OF_VALUE[worst(values)]
 
@@ -50,7 +52,17 @@ def print_report(report: Report) -> None:
             show.out.print(Text(f"  {name}: {witness.sentence}"))
         if verdict.violations > len(verdict.witnesses):
             show.out.print(f"  {name}: ... and {verdict.violations - len(verdict.witnesses):,} more")
+    print_unpromised(report)
     show.out.print()
+
+
+def print_unpromised(report: Report) -> None:
+    """What nobody promised and nobody kept: the verdict does not count it, but a reader must know."""
+    for name, verdict in report.verdicts.items():
+        if name not in report.required and verdict.value == "violated":
+            times = "once" if verdict.violations == 1 else f"{verdict.violations:,} times"
+            first = f"; first: {verdict.witnesses[0].sentence}" if verdict.witnesses else ""
+            show.out.print(Text(f"  not promised, not kept: {name} was broken {times}{first}"))
 
 
 def _judge(run: Place, properties: list[str] | None, witnesses: int) -> Report:

@@ -7,6 +7,8 @@ import typer
 from typer import Argument, Option
 
 from aforesaid.cli.options import AsJson
+from aforesaid.cli.spark import Conf, Debug, Master, Memory, Remote, Temporary
+from aforesaid.core import Misuse
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -15,6 +17,21 @@ Directory = Annotated[Path, Argument(help="The directory of a live node, as its 
 
 def node(
     config: Annotated[Path, Option(help="The node's configuration in TOML; see docs/node.md.")],
+    resume_from: Annotated[
+        int | None,
+        Option(min=0, help="With durability, or retention_bytes: the offset up to which you have all."),
+    ] = None,
+    history: Annotated[
+        str | None,
+        Option(
+            help="With retention_bytes, of a newcomer: `all` that its contact keeps, `from now`, or what was "
+            "delivered since a moment, as 2026-01-31T12:00:00Z.",
+        ),
+    ] = None,
+    new_identity: Annotated[
+        bool,
+        Option(help="With durability: begin anew, where the journal is lost or damaged; it is set aside."),
+    ] = False,
     log: Annotated[Level, Option(help="Log this and worse, as JSON lines on standard error.")] = "warning",
 ) -> None:
     """Run a node that speaks JSON lines: messages in on standard input, deliveries out on standard output.
@@ -31,7 +48,7 @@ def node(
     """
     from aforesaid.cli.node import run_node
 
-    raise typer.Exit(run_node(config, log))
+    raise typer.Exit(run_node(config, log, resume_from, history, new_identity))
 
 
 def cluster(
@@ -55,26 +72,110 @@ def cluster(
 
 
 def why(
-    directory: Directory,
+    place: Annotated[str, Argument(help="A live node's directory; or a stored run, run=NAME, or its URI.")],
     message: Annotated[
-        str | None, Argument(help="A message, as alice#5. Without one: the peers, and how they are.")
+        str | None,
+        Argument(
+            help="A message, as alice#5. Without one: of a node the peers and how they are, and what waits "
+            "longest; of a run what waited longest."
+        ),
+    ] = None,
+    process: Annotated[
+        str | None,
+        Argument(help="Of a run: where it was delivered. Without one: at each process, in a line."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a live node why a message waits: what is missing, who holds it, since when.
+    """Why a message waits at a live node; or why it waited, in a stored run, and what was the root of it.
 
+    A live node tells what is missing, who holds it, since when.
+    Of a run it is told when the message was said, when it came and from whom, what it waited for, how long,
+    and the same of what released it, to the root. A simulated run without receipts is played again with them.
+
+    [dim]aforesaid why cluster/p0[/dim]
     [dim]aforesaid why cluster/p0 p1#5[/dim]
+    [dim]aforesaid why traces/run=demo[/dim]
+    [dim]aforesaid why traces/run=demo p1#5 p0[/dim]
     """
+    if _stored(place):
+        from aforesaid.cli.why import explain_run
+
+        explain_run(place, message, process, as_json)
+        return
+    if process is not None:
+        raise Misuse(f"{place} holds no runs; of a live node, ask with its directory and a message only")
     from aforesaid.cli.node import explain
 
-    explain(directory, message, as_json)
+    explain(Path(place), message, as_json)
+
+
+def _stored(place: str) -> bool:
+    """Whether there are runs; else it may be a node's directory."""
+    path = Path(place)
+    return "://" in place or (path / "runs.parquet").exists() or any(path.glob("run=*"))
+
+
+def top(
+    directories: Annotated[
+        list[Path], Argument(help="The directories of nodes, or one above them.", metavar="DIRECTORY...")
+    ],
+    every: Annotated[float, Option(min=0.1, help="Ask again after so many seconds.")] = 1.0,
+    once: Annotated[bool, Option("--once", help="Ask once, with rates over one such pause.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """A live table of nodes: who is up, how fast they speak and hear, what waits longest and for whom.
+
+    It asks each node over the control socket in its directory, on this machine; Ctrl-C ends it.
+    With --once, and in a pipe, one table is printed; with --json what the nodes say.
+
+    Exit codes: 0 all nodes answer, 2 misuse, 3 one or more do not.
+
+    [dim]aforesaid top cluster[/dim]
+    [dim]aforesaid top cluster/p0 cluster/p1 --once[/dim]
+    [dim]aforesaid top cluster --json[/dim]
+    """
+    from aforesaid.cli.top import watch
+
+    raise typer.Exit(watch(directories, every, once, as_json))
+
+
+def admit(
+    directory: Directory,
+    peer: Annotated[str, Argument(help="The name of the newcomer.", metavar="NAME")],
+    address: Annotated[str, Argument(help="Where it listens.", metavar="HOST:PORT")],
+) -> None:
+    """Let a newcomer into the group of a live node, without a restart of anybody.
+
+    Start the newcomer first, with newcomer = true and this node, or several members, among its peers.
+    It learns of the others, and they of it, in causal order with the messages. Hybrid multicast only.
+
+    [dim]aforesaid admit cluster/p0 p3 127.0.0.1:7403[/dim]
+    """
+    from aforesaid.cli.node import admit as admit_peer
+
+    admit_peer(directory, peer, address)
+
+
+def dismiss(
+    directory: Directory, peer: Annotated[str, Argument(help="Who is to leave; it may be the node itself.")]
+) -> None:
+    """Have a member leave the group of a live node in order: nothing that it said or was told is lost.
+
+    It must run, and ends when everything is delivered; one that does not is evicted instead.
+    Its name cannot be admitted again. Hybrid multicast only.
+
+    [dim]aforesaid dismiss cluster/p0 p1[/dim]
+    """
+    from aforesaid.cli.node import dismiss as dismiss_peer
+
+    dismiss_peer(directory, peer)
 
 
 def evict(directory: Directory, peer: Annotated[str, Argument(help="Who will not come back.")]) -> None:
     """Tell a live node that a peer is gone for good.
 
     Nobody waits for the peer any more, and nothing of it is let in; docs/node.md says what that costs.
-    With hybrid buffering the node tells the others; with waiting, tell every one of them.
+    The node tells the others.
 
     [dim]aforesaid evict cluster/p0 p1[/dim]
     """
@@ -103,22 +204,86 @@ def rekey(
 
 
 def ingest(
-    segments: Annotated[
-        Path, Argument(help="Where nodes have their trace segments: one directory, or one above them.")
+    files: Annotated[
+        list[str],
+        Argument(
+            help="The directory of nodes' trace segments, or one above it; or others' logs.",
+            metavar="FILE...",
+        ),
     ],
+    format: Annotated[
+        str,
+        Option(
+            "--from",
+            help="nodes, or whose: shiviz, otlp, jaeger, jsonl, csv, text, maelstrom.",
+            metavar="FORMAT",
+        ),
+    ] = "nodes",
     out: Annotated[Path, Option(help="Where the trace goes: DIR/run=NAME/*.parquet.")] = Path("traces"),
-    run: Annotated[str, Option(help="The run's name.")] = "nodes",
-    force: Annotated[bool, Option("--force", help="Replace a run of the same name.")] = False,
+    run: Annotated[str | None, Option(help="The run's name; without one: as the format.")] = None,
+    mapping: Annotated[
+        Path | None, Option("--map", help="TOML that says which fields name process, event, message, ...")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        Option(help="A regular expression with groups process, sent, delivered, ... for lines of text."),
+    ] = None,
+    causality: Annotated[
+        str | None,
+        Option(help="potential: all that a process did before counts; declared: only what messages follow."),
+    ] = None,
+    sampled: Annotated[
+        bool, Option("--sampled", help="Events are missing: nothing is said to be kept.")
+    ] = False,
+    whole: Annotated[
+        bool, Option("--whole", help="Nothing is missing: what is not in the logs did not happen.")
+    ] = False,
+    one_clock: Annotated[
+        bool, Option("--one-clock", help="Times of different processes compare, as `metrics` needs.")
+    ] = False,
+    by_time: Annotated[
+        bool, Option("--by-time", help="A process's events are ordered by time, not by line.")
+    ] = False,
+    judge: Annotated[bool, Option("--check", help="Judge the trace at once.")] = False,
+    page: Annotated[Path | None, Option("--report", help="Judge it, and write this page to read.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a run, or a page, of the same name.")] = False,
+    on_spark: Annotated[
+        bool, Option("--spark", help="Read files with an event in a line on Spark, a task for each.")
+    ] = False,
     as_json: AsJson = False,
+    master: Master = None,
+    remote: Remote = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+    conf: Conf = None,
 ) -> None:
-    """Make one trace of what real nodes wrote down, to be judged by `check` or `audit`.
+    """Make one trace of what real nodes wrote down, or of other people's logs, to be judged.
 
-    Collect the segments of all nodes: what depends on one that is missing is unknown.
+    Nodes: collect the segments of all: what depends on one that is missing is unknown.
     Stop the nodes first, or their logs have no end, as if they had crashed.
     A record that a killed node did not complete is left out.
 
+    Others' logs: docs/foreign.md has an example of each format. What cannot be read is told and counted,
+    and whatever hangs on it is unknown. FILE may be a directory or a URI, too.
+
+    Exit codes: 0 done, or kept; 1 violated (with --check or --report), 2 misuse, 3 unknown.
+
     [dim]aforesaid ingest cluster --out traces && aforesaid check traces/run=nodes[/dim]
+    [dim]aforesaid ingest spans.jsonl --from otlp --report page.html[/dim]
+    [dim]aforesaid ingest app.log --from text --pattern '...' --report page.html[/dim]
     """
     from aforesaid.cli.ingest import ingest_segments
 
-    ingest_segments(segments, out, run, force, as_json)
+    if format == "nodes":
+        ingest_segments(list(map(Path, files)), out, run or "nodes", force, as_json)
+        return
+    from aforesaid.cli.foreign import Asked, ingest_foreign
+
+    spark = None
+    if on_spark:
+        from aforesaid.pipeline.session import SparkOptions
+
+        spark = SparkOptions(master, remote, temporary, memory, debug, tuple(conf or ()))
+    asked = Asked(format, mapping, pattern, causality, sampled, whole, one_clock, by_time, spark)
+    raise typer.Exit(ingest_foreign(files, asked, out, run or format, judge, page, force, as_json))

@@ -83,6 +83,67 @@ def audit(
     raise typer.Exit(audit_runs(traces, out, properties, witnesses, force, as_json, options))
 
 
+def watch(
+    segments: Annotated[
+        list[str],
+        Argument(
+            help="Where nodes write their segments: directories or URIs of one cluster; see docs/watch.md."
+        ),
+    ],
+    out: Annotated[
+        str, Option(help="Where tables and state go, a directory; there already, the watch goes on from it.")
+    ],
+    until_idle: Annotated[
+        float | None,
+        Option(min=0.1, help="End once nothing more is written for so many seconds. Default: at Ctrl-C."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        Option(help="An HTML file that is written anew while the watch runs, and refreshes itself."),
+    ] = None,
+    on_violation: Annotated[
+        str | None,
+        Option(
+            help="At the first violation of what is required: a command, which gets it as JSON on its "
+            "standard input, or an http URL, which gets it by POST."
+        ),
+    ] = None,
+    grace: Annotated[
+        float, Option(min=0.0, help="Seconds that a delivery waits for a message that nobody has said yet.")
+    ] = 5.0,
+    age: Annotated[
+        float,
+        Option(min=1.0, help="Seconds that a message is waited for; then what is owed of it is unknown."),
+    ] = 60.0,
+    force: Annotated[bool, Option("--force", help="Begin anew, in place of what is in DIR.")] = False,
+    as_json: Annotated[
+        bool, Option("--json", help="Print JSON lines: each batch, each violation, the end.")
+    ] = False,
+    master: Master = None,
+    temporary: Temporary = None,
+    memory: Memory = "2g",
+    debug: Debug = False,
+    conf: Conf = None,
+) -> None:
+    """Judge a system of nodes while it runs, on Spark: what is violated is told within a second or two.
+
+    Started again with the same DIR, it goes on where it was, killed or not, and repeats no verdict.
+    Exit codes when it ends: 0 kept, 1 violated, 2 misuse, 3 unknown.
+
+    [dim]aforesaid watch nodes --out watched --page live.html[/dim]
+    [dim]aforesaid watch nodes --out watched --until-idle 10 --on-violation http://127.0.0.1:8000/alarm[/dim]
+    """
+    from aforesaid.cli.watch import watch_segments
+    from aforesaid.pipeline.session import SparkOptions
+    from aforesaid.pipeline.watching import WatchOptions
+
+    spark = SparkOptions(master, None, temporary, memory, debug, tuple(conf or ()))
+    options = WatchOptions(grace, age)
+    raise typer.Exit(
+        watch_segments(segments, out, until_idle, page, on_violation, force, as_json, options, spark)
+    )
+
+
 def metrics(
     traces: Annotated[str, Argument(help="A directory of runs, or one run=NAME directory; or a URI.")],
     out: Annotated[str, Option(help="Where the tables go, each as Parquet and CSV; a directory or a URI.")],

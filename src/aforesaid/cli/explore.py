@@ -64,10 +64,7 @@ def explore_all(name: str, scope: Scope, states_max: int, save: Path | None, as_
 
 def replay_schedule(path: Path, as_json: bool) -> int:
     """Run a saved schedule again and judge what it does."""
-    try:
-        schedule = Schedule.from_json(path.read_bytes())
-    except OSError as error:
-        raise Misuse(f"cannot read schedule {path}: {error.strerror}") from error
+    schedule = read_schedule(path)
     report = check(replay(schedule.algorithm, schedule.scope, schedule.steps))
     if as_json:
         show.print_json(report.to_dict())
@@ -75,6 +72,13 @@ def replay_schedule(path: Path, as_json: bool) -> int:
         _print_steps(schedule.steps)
         print_report(report)
     return EXIT_OF_VALUE[report.value()]
+
+
+def read_schedule(path: Path) -> Schedule:
+    try:
+        return Schedule.from_json(path.read_bytes())
+    except OSError as error:
+        raise Misuse(f"cannot read schedule {path}: {error.strerror}") from error
 
 
 def _print(found: Exploration, name: str, save: Path | None) -> None:
@@ -115,6 +119,7 @@ def _print(found: Exploration, name: str, save: Path | None) -> None:
             show.out.print(sentence)
         if save is not None:
             show.out.print(f"replay: aforesaid explore {name} --replay {save}")
+            show.out.print(f"look at it, step by step: aforesaid view {save}")
 
 
 def _print_steps(steps: Any) -> None:

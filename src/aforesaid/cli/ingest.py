@@ -4,13 +4,17 @@ from collections import Counter
 from pathlib import Path
 
 from aforesaid.cli import show
+from aforesaid.core import Misuse
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace.parquet import ParquetSink, open_trace
 
 NO_END = "crashed (no end in the log: killed, or running still)"
 
 
-def ingest_segments(segments: Path, out: Path, run: str, force: bool, as_json: bool) -> None:
+def ingest_segments(places: list[Path], out: Path, run: str, force: bool, as_json: bool) -> None:
+    if len(places) > 1:
+        raise Misuse("segments of nodes lie below one directory; name that, or say --from what the files are")
+    segments = places[0]
     warnings: list[str] = []
     with (
         ParquetSink(out, run, overwrite=force) as sink,

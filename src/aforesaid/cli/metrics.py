@@ -34,7 +34,7 @@ def measure_runs(path: str, out: str, force: bool, as_json: bool, options: Spark
         target = place(out, storage_settings(spark))
         _check_free(target, force)
         found = here or _opened(place(path, storage_settings(spark)))
-        with show.progress(f"measuring {len(found.runs):,} runs", None, "steps") as move:
+        with show.progress(f"measuring {show.counted(len(found.runs), 'run')}", None, "steps") as move:
             tables = interruptible(lambda: compute(spark, found, lambda name: move(advance=1, note=name)))
     for name, table in tables.items():
         write_table(table, target, name)
@@ -86,8 +86,8 @@ def _print(facts: dict[str, Any], latency: list[dict[str, Any]]) -> None:
     if len(lines) > SHOWN_MAX:
         show.out.print(f"... and {len(lines) - SHOWN_MAX:,} more lines")
     show.out.print(
-        f"\n{facts['runs']:,} runs, {facts['deliveries']:,} deliveries, {facts['seconds']:.1f} s; "
-        f"tables in {facts['out']}: {', '.join(facts['tables'])}"
+        f"\n{show.counted(facts['runs'], 'run')}, {facts['deliveries']:,} deliveries, "
+        f"{facts['seconds']:.1f} s; tables in {facts['out']}: {', '.join(facts['tables'])}"
     )
     for row in facts["refused"][:SHOWN_MAX]:
         show.out.print(f"{row['run']} not measured: {row['reason']}", markup=False)

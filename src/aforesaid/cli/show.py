@@ -1,25 +1,56 @@
 """How results look: the two consoles, progress, and tables of name and value."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False)
+from aforesaid.cli import EXIT_NOBODY_READS
+
+PIPE_COLUMNS = 200
+"""How wide tables are that nobody looks at in a terminal: nothing is cut off for whoever reads on."""
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        nobody_reads()
+
+
+def nobody_reads() -> NoReturn:
+    """Whoever read the results has gone: that is no verdict."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(EXIT_NOBODY_READS)
+
+
+# Without colours there is nothing else either: bold and dim are colours to whoever asks for none.
+_COLORS: Any = None if os.environ.get("NO_COLOR") else "auto"
+_COLUMNS = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_COLUMNS
+
+out = _Console(highlight=False, soft_wrap=True, color_system=_COLORS, width=_COLUMNS)
+err = Console(stderr=True, highlight=False, color_system=_COLORS)
 
 STYLE_OF_VALUE = {"kept": "green", "violated": "bold red", "unknown": "yellow"}
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    try:
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nobody_reads()
+
+
+def counted(number: int, what: str) -> str:
+    """One run, 2 runs."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:

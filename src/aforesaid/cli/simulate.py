@@ -41,6 +41,7 @@ def simulate_once(
     seed: int | None,
     named: str | None,
     settings: Sequence[str],
+    receipts: bool | None,
     force: bool,
     as_json: bool,
 ) -> int:
@@ -57,7 +58,7 @@ def simulate_once(
             move(completed=min(now, total), note=f"{deliveries:,} deliveries")
 
         began = time.perf_counter()
-        outcome = simulate_into(sink, scenario, run, progress=tell)
+        outcome = simulate_into(sink, scenario, run, progress=tell, receipts=receipts)
         seconds = time.perf_counter() - began
     where = place(out) / f"run={run}"
     if as_json:
@@ -105,6 +106,8 @@ def _scenario(path: str, seed: int | None, named: str | None, settings: Sequence
     """What a file describes, with what the command line says instead; paths there are relative to here."""
 
     def changed(data: dict[str, Any]) -> Experiment:
+        if isinstance(data.get("sweep"), dict):
+            raise Misuse(f"this is a grid of scenarios; run it by: aforesaid sweep {path}")
         for text in settings:
             key, value = setting(text)
             put(data, key, value, f"--set {key}")
@@ -177,7 +180,10 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Place) -
             ("faults", faults),
             ("ended", f"{outcome.run.ended} at {outcome.ended_ns / 1e9:,.3f} s of virtual time"),
             ("buffers at the end", still if held else "all empty"),
-            ("took", f"{seconds:.2f} s for {outcome.events:,} events ({rate:,.0f} per second)"),
+            (
+                "took",
+                f"{seconds:.2f} s for {outcome.events:,} events ({rate:,.0f} per second), trace included",
+            ),
             ("digest", outcome.run.digest),
             ("trace", str(where)),
         ],

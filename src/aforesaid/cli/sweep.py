@@ -24,14 +24,19 @@ def sweep_grid(path: Path, out: str, judge: bool, force: bool, as_json: bool, op
     began = time.perf_counter()
     # The work is done in Python; a JVM that starts quickly serves best.
     session = spark_session(replace(retrying(options), small=True), "aforesaid sweep")
-    if is_local(out):
-        planned, rows = complete(grid, Ledger(place(out)), judge, force, lambda plan: told(session, plan))
-    else:
-        # Only a session knows how its stores are reached.
-        with session as spark:
-            ledger = Ledger(place(out, storage_settings(spark)))
-            running = nullcontext(spark)
-            planned, rows = complete(grid, ledger, judge, force, lambda plan: told(running, plan))
+    try:
+        if is_local(out):
+            planned, rows = complete(grid, Ledger(place(out)), judge, force, lambda plan: told(session, plan))
+        else:
+            # Only a session knows how its stores are reached.
+            with session as spark:
+                ledger = Ledger(place(out, storage_settings(spark)))
+                running = nullcontext(spark)
+                planned, rows = complete(grid, ledger, judge, force, lambda plan: told(running, plan))
+    except KeyboardInterrupt:
+        told_so = f"interrupted: what is finished is kept in {out}; the same command goes on from there"
+        show.err.print(told_so, markup=False, soft_wrap=True)
+        raise
     seconds = time.perf_counter() - began
     if as_json:
         show.print_json(_facts(planned, rows, seconds))

@@ -2,20 +2,23 @@
 
 from aforesaid.core.capabilities import (
     Acknowledging,
+    Admitting,
     Explaining,
     HandingOver,
     Ids,
+    InRuns,
     Joining,
     Linking,
     Ordering,
     Owing,
     PartialOrder,
     Remembering,
+    Repairing,
     Windowed,
     order_of,
 )
-from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue
-from aforesaid.core.fields import Count, Members, Number, Payload, Process, Vector
+from aforesaid.core.errors import AforesaidError, Busy, Misbehaviour, Misuse, Refused, WrongValue, meant
+from aforesaid.core.fields import RUN_MAX, Count, Members, Number, Payload, Payloads, Process, Run, Vector
 from aforesaid.core.frames import Message, declaration_of, frame, link_of, new
 from aforesaid.core.freeze import freeze
 from aforesaid.core.identity import (
@@ -39,13 +42,15 @@ from aforesaid.core.ports import (
     Timer,
     saying,
 )
-from aforesaid.core.reasons import Reason, worded
+from aforesaid.core.reasons import Reason, phrased, worded
 
 __all__ = [
     "MICROSECOND",
     "MILLISECOND",
+    "RUN_MAX",
     "SECOND",
     "Acknowledging",
+    "Admitting",
     "AforesaidError",
     "Busy",
     "CausalBroadcast",
@@ -56,6 +61,7 @@ __all__ = [
     "Handed",
     "HandingOver",
     "Ids",
+    "InRuns",
     "Joining",
     "Layer",
     "Linking",
@@ -71,10 +77,13 @@ __all__ = [
     "Owing",
     "PartialOrder",
     "Payload",
+    "Payloads",
     "Process",
     "Reason",
     "Refused",
     "Remembering",
+    "Repairing",
+    "Run",
     "Say",
     "Speaker",
     "Timer",
@@ -85,9 +94,11 @@ __all__ = [
     "frame",
     "freeze",
     "link_of",
+    "meant",
     "message_label",
     "new",
     "order_of",
+    "phrased",
     "process_label",
     "saying",
     "worded",

@@ -6,7 +6,7 @@ A protocol that offers a capability says so among its bases, so that a type chec
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from aforesaid.core.fields import Process
+from aforesaid.core.fields import Payload, Process
 from aforesaid.core.identity import MessageId, Nanoseconds
 from aforesaid.core.ports import Effects, Timer
 from aforesaid.core.reasons import Reason
@@ -63,6 +63,55 @@ class HandingOver(Protocol):
 
 
 @runtime_checkable
+class Admitting(Protocol):
+    """A group that changes by the word of its members, in causal order with what they say."""
+
+    def admit(self, peer: Process, address: str, now: Nanoseconds, out: Effects) -> None:
+        """Let the peer in, who is there and knows this process; Misuse if that cannot be."""
+
+    def dismiss(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        """The peer, or this process itself, is to leave, with all that it said and was said to it."""
+
+    def locate(self, addresses: Mapping[Process, str], now: Nanoseconds, out: Effects) -> None:
+        """Where these members are, for whoever is told of the group from here on."""
+
+    @property
+    def everyone(self) -> Mapping[Process, str]:
+        """Whoever was ever a member, and the address of each."""
+
+    def roster(self) -> Mapping[Process, str]:
+        """To whom something may be said now, this process included, and the address of each."""
+
+    @property
+    def changes(self) -> int:
+        """Grows whenever the roster may have changed."""
+
+    @property
+    def welcome(self) -> bool:
+        """False for a newcomer until it is let in."""
+
+    @property
+    def dismissed(self) -> bool:
+        """Whether this process is to leave: it must say nothing more."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether it has left, and everybody knows."""
+
+    @property
+    def took_leave(self) -> bool:
+        """Whether it has said its last word."""
+
+    @property
+    def gone(self) -> Collection[Process]:
+        """Who is evicted, or has left."""
+
+    @property
+    def dismissals(self) -> Collection[Process]:
+        """Who was dismissed, and has left or will."""
+
+
+@runtime_checkable
 class Owing(Protocol):
     """Knows what its peers have not acknowledged."""
 
@@ -86,6 +135,24 @@ class Windowed(Owing, Protocol):
 
 
 @runtime_checkable
+class InRuns(Protocol):
+    """Takes messages that are said at once to the same processes as one run: one decision for all."""
+
+    def send_run(
+        self, targets: Sequence[Process], payloads: Sequence[Payload], now: Nanoseconds, out: Effects
+    ) -> MessageId:
+        """Say 1 to `RUN_MAX` messages; the id of the last: the numbers of the others are those before it."""
+
+    @property
+    def next_number(self) -> int:
+        """Of the message that is said next."""
+
+    @property
+    def room(self) -> int:
+        """How many more can be said before it is Busy."""
+
+
+@runtime_checkable
 class Acknowledging(Owing, Protocol):
     """Knows of each peer which of the frames sent to it have arrived."""
 
@@ -94,6 +161,15 @@ class Acknowledging(Owing, Protocol):
 
     def arrived_below(self, peer: Process) -> int | None:
         """All frames to the peer of a lower number have arrived; None: all have."""
+
+
+@runtime_checkable
+class Repairing(Protocol):
+    """Sends again what was lost on its way."""
+
+    @property
+    def resent(self) -> int:
+        """How many times it has done so."""
 
 
 @runtime_checkable

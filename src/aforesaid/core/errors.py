@@ -8,6 +8,9 @@ A host that knows how to replay it says so in an error of its own, with the cras
 `Busy` is no fault at all but back-pressure: the caller is asked to come again later.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class AforesaidError(Exception):
     """What every error of this package is."""
@@ -35,3 +38,9 @@ class Refused(Misbehaviour):
 
 class Busy(AforesaidError):
     """A bounded queue is full: nothing was accepted, try again when something has been delivered."""
+
+
+def meant(wrong: str, known: Iterable[str]) -> str:
+    """What stands between a wrong name and the list of those that are known: a guess, if one is near."""
+    near = get_close_matches(wrong, list(known), 1, cutoff=0.7)
+    return f", did you mean {near[0]}?" if near else ";"

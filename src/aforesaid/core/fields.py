@@ -9,7 +9,7 @@ be: so many items (`AtMost`), one for each member of a fixed group (`EACH_MEMBER
 (`SOME_MEMBERS`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, NewType, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,6 +18,16 @@ Mark = NewType("Mark", str)
 
 NAME = Mark("a process's name")
 PAYLOAD = Mark("what the application says")
+OR_RUN = Mark("or a run of it")
+
+RUN_MAX = 256
+"""How many payloads one frame carries at most."""
+
+
+class Run(tuple[Any, ...]):
+    """Payloads of consecutive messages, two or more, that were said at once to the same processes."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,9 @@ Process: TypeAlias = Annotated[str, NAME]
 Payload: TypeAlias = Annotated[Any, PAYLOAD]
 """What the application says; opaque to every protocol."""
 
+Payloads: TypeAlias = Annotated[Any, PAYLOAD, OR_RUN]
+"""One payload, or a Run of them."""
+
 Count: TypeAlias = Annotated[int, Within(least=0)]
 """A number of something, 0 for none yet."""
 
@@ -70,13 +83,31 @@ Vector: TypeAlias = Annotated[tuple[Count, ...], EACH_MEMBER]
 Members: TypeAlias = Annotated[tuple[Process, ...], SOME_MEMBERS]
 """Some members of the group."""
 
-Finder: TypeAlias = Callable[[Any], Iterator[Any]]
-"""Finds the values of interest in a value of one declared type."""
+Finder: TypeAlias = Callable[[Any, list[Any]], None]
+"""Adds the values of interest in a value of one declared type to a list: simulators look into every frame."""
 
 
 def marked(frame: Any, mark: Mark) -> list[Any]:
     """All values in a frame whose declared type bears the mark, however deep, in order."""
-    return list(_finder(type(frame), mark)(frame))
+    found: list[Any] = []
+    finders = _finders[mark]
+    kind = type(frame)
+    (finders.get(kind) or _finder(kind, mark))(frame, found)
+    return found
+
+
+def way_to(kind: type, mark: Mark) -> int | None:
+    """The one field in which a frame of this kind has all its marked values, itself marked (or a Run of what
+    is) or another frame. -1: it has none. None: go and find them (`marked`). For hosts that look into every
+    frame."""
+    hints = list(hints_of(kind).values()) if hasattr(kind, "_fields") else []
+    places = [place for place, hint in enumerate(hints) if _finder_of(hint, mark) is not _nothing]
+    if len(places) != 1:
+        return None if places or not hints else -1
+    hint = hints[places[0]]
+    itself = _finder_of(hint, mark) in (_itself, _itself_or_run)
+    nested = isinstance(hint, TypeVar) or hasattr(get_origin(hint) or hint, "_fields")
+    return places[0] if itself or nested else None
 
 
 def hints_of(kind: Any) -> dict[str, Any]:
@@ -84,14 +115,14 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-_finders: dict[tuple[type, Mark], Finder] = {}
+_finders: dict[Mark, dict[type, Finder]] = {NAME: {}, PAYLOAD: {}}
 
 
 def _finder(kind: type, mark: Mark) -> Finder:
     """In a named tuple by its fields' declared types; anything else declares nothing."""
-    find = _finders.get((kind, mark))
+    find = _finders[mark].get(kind)
     if find is None:
-        find = _finders[kind, mark] = _made_finder(kind, mark)
+        find = _finders[mark][kind] = _made_finder(kind, mark)
     return find
 
 
@@ -101,9 +132,9 @@ def _made_finder(kind: type, mark: Mark) -> Finder:
     finders = [_finder_of(hint, mark) for hint in hints_of(kind).values()]
     places = [(place, find) for place, find in enumerate(finders) if find is not _nothing]
 
-    def find_all(value: Any) -> Iterator[Any]:
+    def find_all(value: Any, found: list[Any]) -> None:
         for place, find in places:
-            yield from find(value[place])
+            find(value[place], found)
 
     return find_all if places else _nothing
 
@@ -111,10 +142,11 @@ def _made_finder(kind: type, mark: Mark) -> Finder:
 def _finder_of(hint: Any, mark: Mark) -> Finder:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _itself if mark in arguments[1:] else _finder_of(arguments[0], mark)
+        if mark in arguments[1:]:
+            return _itself_or_run if OR_RUN in arguments[1:] else _itself
+        return _finder_of(arguments[0], mark)
     if isinstance(hint, TypeVar):
-        # The frame of a layer above: it is known when it is seen.
-        return lambda value: _finder(type(value), mark)(value)
+        return _in_whatever_is_above(mark)
     if origin in (Union, UnionType):
         return _in_either(arguments, mark)
     if origin is tuple and arguments[1:] == (...,):
@@ -125,42 +157,62 @@ def _finder_of(hint: Any, mark: Mark) -> Finder:
     return _finder(kind, mark) if isinstance(kind, type) else _nothing
 
 
+def _in_whatever_is_above(mark: Mark) -> Finder:
+    """The frame of a layer above: it is known when it is seen."""
+    finders = _finders[mark]
+
+    def find(value: Any, found: list[Any]) -> None:
+        kind = type(value)
+        (finders.get(kind) or _finder(kind, mark))(value, found)
+
+    return find
+
+
 def _in_either(kinds: tuple[Any, ...], mark: Mark) -> Finder:
     """A frame, or else an atom: a mark on the atom counts for whatever is no tuple."""
     atoms = [kind for kind in kinds if get_origin(kind) is Annotated and mark in get_args(kind)[1:]]
     finders = [_finder_of(kind, mark) for kind in kinds if kind not in atoms]
 
-    def find(value: Any) -> Iterator[Any]:
+    def find(value: Any, found: list[Any]) -> None:
         if hasattr(value, "_fields"):
-            yield from _finder(type(value), mark)(value)
+            _finder(type(value), mark)(value, found)
         elif isinstance(value, tuple):
             for each in finders:
-                yield from each(value)
+                each(value, found)
         elif atoms:
-            yield value
+            found.append(value)
 
     return find
 
 
 def _in_each(find: Finder) -> Finder:
-    def find_in_each(items: Any) -> Iterator[Any]:
+    def find_in_each(items: Any, found: list[Any]) -> None:
         for item in items:
-            yield from find(item)
+            find(item, found)
 
     return _nothing if find is _nothing else find_in_each
 
 
 def _in_places(finders: list[Finder]) -> Finder:
-    def find_in_places(items: Any) -> Iterator[Any]:
-        for find, item in zip(finders, items, strict=True):
-            yield from find(item)
+    places = [(place, find) for place, find in enumerate(finders) if find is not _nothing]
 
-    return _nothing if all(find is _nothing for find in finders) else find_in_places
+    def find_in_places(items: Any, found: list[Any]) -> None:
+        for place, find in places:
+            find(items[place], found)
 
-
-def _itself(value: Any) -> Iterator[Any]:
-    yield value
+    return find_in_places if places else _nothing
 
 
-def _nothing(value: Any) -> Iterator[Any]:
-    return iter(())
+def _itself(value: Any, found: list[Any]) -> None:
+    found.append(value)
+
+
+def _itself_or_run(value: Any, found: list[Any]) -> None:
+    if type(value) is Run:
+        found += value
+    else:
+        found.append(value)
+
+
+def _nothing(value: Any, found: list[Any]) -> None:
+    return

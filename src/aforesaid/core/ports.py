@@ -35,6 +35,9 @@ class Effects(Protocol):
     def deliver(self, message_id: MessageId, payload: Payload) -> None:
         """Hand a message to the application."""
 
+    def numbered(self, message_id: MessageId) -> None:
+        """The protocol has said something of its own: the number is taken, and no application hears it."""
+
     def stable(self, message_id: MessageId) -> None:
         """Every member is known to have delivered the message (where the algorithm can tell)."""
 

@@ -1,7 +1,7 @@
 """Why a message waits: data first, sentences last.
 
 A protocol that can tell why something waits gives `Reason`s; a host adds since when, where it knows. `worded`
-makes sentences of them, for people, and is the only place that does.
+makes sentences of them, for people, and `phrased` what follows "it waited" once it is over; nobody else does.
 """
 
 from typing import NamedTuple
@@ -69,3 +69,24 @@ _SENTENCES = {
 def worded(reason: Reason) -> str:
     """A reason as a sentence."""
     return _SENTENCES[reason.kind].format_map(reason._asdict())
+
+
+PHRASES = {
+    "missing cause": "for {cause}, which came before it",
+    "missing on channel": "for {cause}, said before it on the same channel",
+    "held": "for {cause}, which {peer} had named",
+    "named too much": "until {peer}, which had named too much, told that some of it was delivered",
+    "evicted": "in vain: {peer} had been evicted",
+    "missing permit": "for the permit for {cause}, before it could leave for {peer}",
+    "behind": "behind {cause}, said before it, until it could leave for {peer}",
+    "unnamable": "until there were fewer messages to name to {peer}",
+    "queued": "for acks of {peer} for what had been sent before it",
+    "outside": "outside of the group",
+}
+"""By kind of wait, what it was for."""
+
+
+def phrased(reason: Reason) -> str:
+    """What a message waited for, when that is over."""
+    phrase = PHRASES.get(reason.kind, "for something that its algorithm does not tell")
+    return phrase.format_map(reason._asdict())

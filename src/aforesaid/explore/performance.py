@@ -91,6 +91,9 @@ class Deed:
     def deliver(self, message_id: MessageId, payload: Payload) -> None:
         self.told.append(Told(message_id, payload))
 
+    def numbered(self, message_id: MessageId) -> None:
+        self.failure = f"{message_id} is the protocol's own: no scope has groups that change"
+
     def stable(self, message_id: MessageId) -> None:
         self.told.append(Told(message_id, stable=True))
 

@@ -1,7 +1,18 @@
 """Closing a link in two phases, and losing it (reference: `prc.closing`)."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.ends import complete, end_of, far_end, known, last, notify, part, refuse, side_of
+from aforesaid.fleet.ends import (
+    complete,
+    end_of,
+    far_end,
+    known,
+    last,
+    notify,
+    part,
+    refuse,
+    side_of,
+    tell_ends,
+)
 from aforesaid.fleet.handshake import abandon, again
 from aforesaid.fleet.layout import State
 from aforesaid.fleet.lists import row
@@ -34,6 +45,7 @@ def ask_close(w: State, p: int, lid: int) -> None:
     mine = end_of(w, lid, p)
     if not mine.closing and not last(w, lid, p):
         mine.closing = 1
+        tell_ends(w, lid, p)
         ask(w, p, lid, 1)
 
 
@@ -61,6 +73,7 @@ def agree(w: State, p: int, lid: int) -> None:
         send(w, Kind.KEEP, p, far_end(w, lid, p), lid, -1, 0, 0)
         return
     mine.closing = 1
+    tell_ends(w, lid, p)
     if mine.out != Out.NONE:
         end(w, p, lid)
 
@@ -71,6 +84,7 @@ def kept(w: State, p: int, lid: int) -> None:
     mine = end_of(w, lid, p)
     if mine.close_tries:
         mine.close_tries, mine.close_timer, mine.closing = 0, 0, 0
+        tell_ends(w, lid, p)
 
 
 @inner

@@ -7,6 +7,11 @@ from aforesaid.fleet.queues import send, stop
 from aforesaid.fleet.states import In, Kind, Out, Status
 from aforesaid.fleet.tables import hot, links, processes
 
+INTO_SHIFT, CLOSING_SHIFT = 3, 6
+OUT, CLOSING = (1 << INTO_SHIFT) - 1, 1 << CLOSING_SHIFT
+"""A state in the list of ends is `out`, `into` and `closing`, from the lowest bits on; no less than `CLOSING`
+if the link is being closed."""
+
 
 @inner
 def side_of(w: State, lid: int, p: int) -> int:
@@ -40,10 +45,27 @@ def complete(w: State, lid: int, p: int) -> bool:
 
 
 @inner
-def linked(w: State, lid: int, p: int) -> bool:
-    """Whether the process counts the link among its `links()`: complete, able to send, not being closed."""
+def state_of(w: State, lid: int, p: int) -> int:
+    """How far the process is with a link, in one number: `out`, `into` and `closing`."""
     mine = end_of(w, lid, p)
-    return mine.out == Out.CONFIRMED and mine.closing == 0 and complete(w, lid, p)
+    return int(mine.out + (mine.into << INTO_SHIFT) + (mine.closing << CLOSING_SHIFT))
+
+
+@inner
+def tell_ends(w: State, lid: int, p: int) -> None:
+    """The list of ends has the states too: who looks through it need not look at every link."""
+    ends = processes(w)[p].ends
+    for i in range(ends.count):
+        if row(w, ends, i).what == lid:
+            row(w, ends, i).more = state_of(w, lid, p)
+            return
+
+
+@inner
+def linked(state: int) -> bool:
+    """Whether the process counts the link among its `links()`: complete, able to send, not being closed."""
+    into = (state >> INTO_SHIFT) & OUT
+    return state & OUT == Out.CONFIRMED and state < CLOSING and (into == In.NONE or into == In.OPEN)
 
 
 @inner
@@ -52,7 +74,7 @@ def links_to(w: State, p: int, peer: int) -> int:
     ends = processes(w)[p].ends
     for i in range(ends.count):
         end = row(w, ends, i)
-        if end.peer == peer and linked(w, end.what, p):
+        if end.peer == peer and linked(end.more):
             count += 1
     return count
 
@@ -63,7 +85,7 @@ def safe_to(w: State, p: int, peer: int) -> int:
     ends = processes(w)[p].ends
     for i in range(ends.count):
         end = row(w, ends, i)
-        if end.peer == peer and end_of(w, end.what, p).out >= Out.SAFE:
+        if end.peer == peer and end.more & OUT >= Out.SAFE:
             return end.what
     return -1
 
@@ -74,7 +96,7 @@ def bound_to(w: State, p: int, peer: int) -> bool:
     ends = processes(w)[p].ends
     for i in range(ends.count):
         end = row(w, ends, i)
-        if end.peer == peer and end_of(w, end.what, p).closing == 0:
+        if end.peer == peer and end.more < CLOSING:
             return True
     return False
 
@@ -106,7 +128,8 @@ def new_link(w: State, p: int, peer: int) -> int:
 
 @inner
 def add_end(w: State, lid: int, p: int) -> None:
-    append(w, processes(w)[p].ends, far_end(w, lid, p), lid)
+    added = append(w, processes(w)[p].ends, far_end(w, lid, p), lid)
+    added.more = state_of(w, lid, p)
     w.places += 1
     end_of(w, lid, p).place = w.places
 
@@ -136,6 +159,7 @@ def drop_end(w: State, lid: int, p: int) -> None:
     """Forget the link at p if nothing is left of it there."""
     mine, ends = end_of(w, lid, p), processes(w)[p].ends
     if mine.out != Out.NONE or mine.into != In.NONE:
+        tell_ends(w, lid, p)
         return
     for i in range(ends.count):
         if row(w, ends, i).what == lid:
@@ -151,10 +175,10 @@ def last(w: State, lid: int, p: int) -> bool:
     mine, ends = end_of(w, lid, p), processes(w)[p].ends
     lacks_out, lacks_in = mine.out != Out.NONE, mine.into != In.NONE
     for i in range(ends.count):
-        other = end_of(w, row(w, ends, i).what, p)
-        if row(w, ends, i).what != lid and other.closing == 0:
-            lacks_out = lacks_out and other.out != Out.CONFIRMED
-            lacks_in = lacks_in and other.into != In.OPEN
+        other = row(w, ends, i)
+        if other.what != lid and other.more < CLOSING:
+            lacks_out = lacks_out and other.more & OUT != Out.CONFIRMED
+            lacks_in = lacks_in and other.more >> INTO_SHIFT != In.OPEN
         if not (lacks_out or lacks_in):
             return False
     return lacks_out or lacks_in

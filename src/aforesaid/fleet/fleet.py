@@ -25,6 +25,9 @@ from aforesaid.sim.connected import strongly_connected
 SLICES = 200
 """How often a run comes back to tell of its progress."""
 
+BROKEN = (Status.DUPLICATE, Status.LACKING)
+"""Stops that only an error of ours explains."""
+
 Progress = Callable[[int, int, int], None]
 """Called now and then with the virtual time, the receipts and the deliveries so far."""
 
@@ -109,7 +112,7 @@ def run_until(world: World, until: int, events: Callable[[Records], None] | None
             events(world.events[: w.event_count])
         w.event_count = 0
         if w.status > Status.ROOM:
-            raise (FleetBroken if w.status == Status.DUPLICATE else FleetFull)(_reason(world))
+            raise (FleetBroken if w.status in BROKEN else FleetFull)(_reason(world))
         if w.status == Status.FINE:
             return
         world.make_room()
@@ -122,6 +125,7 @@ def _reason(world: World) -> str:
     why = {
         Status.DUPLICATE: f"p{first} received message {second} where it was not expected: "
         "exactly once is broken",
+        Status.LACKING: f"the memory of a link of p{first} lacks {second} of what is expected from it",
         Status.SLOTS: f"message {first} is still expected {second} times when its slot is needed again",
         Status.FULL: "one step needed more room than a table may have",
         Status.LOG_SHORT: f"a handshake of p{first} lasted longer than its delivery log",

@@ -18,15 +18,19 @@ from aforesaid.fleet.ends import (
     refuse,
     safe_to,
     side_of,
+    tell_ends,
 )
 from aforesaid.fleet.layout import State
 from aforesaid.fleet.lists import row
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.queues import send, stop
 from aforesaid.fleet.states import Due, In, Kind, News, Out, Status
-from aforesaid.fleet.tables import hot, links, logs, marks, masks, processes, slots
+from aforesaid.fleet.tables import hot, links, logs, marks, masks, prefetch, processes, slots
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, bit_of, column_of, drop, open_in
+
+AHEAD = 12
+"""How many places of a log ahead a mask is fetched."""
 
 
 @inner
@@ -139,9 +143,9 @@ def alpha(w: State, p: int, lid: int, route: int) -> bool:
             place -= 1
     if not processes(w)[p].inside:
         return False
-    add_end(w, lid, p)
     mine = links(w)[lid].sides[1]
     mine.into, mine.out, links(w)[lid].route_back = In.FIRST, Out.ASKED, route
+    add_end(w, lid, p)
     note_first(w, lid, p)
     patience = w.patience * 3 // 2
     mine.handshake_timer = arm(w, patience, Due.HANDSHAKE, p, lid)
@@ -181,6 +185,7 @@ def rho(w: State, p: int, lid: int) -> bool:
     mine.into, mine.log_first, mine.log_second = In.SECOND, begin, near.logged
     w.buffered += near.logged - begin
     near.noting += 1
+    tell_ends(w, lid, p)
     return True
 
 
@@ -197,6 +202,7 @@ def note_out(w: State, lid: int, p: int) -> None:
     mine = end_of(w, lid, p)
     mine.out, mine.log_out = Out.BUFFERING, hot(w)[p].logged
     hot(w)[p].noting += 1
+    tell_ends(w, lid, p)
 
 
 @inner
@@ -208,6 +214,7 @@ def flush(w: State, lid: int, p: int) -> None:
     w.buffered -= end - begin
     hot(w)[p].noting -= 1
     mine.out = Out.SAFE
+    tell_ends(w, lid, p)
     processes(w)[p].safe_outs += 1
     processes(w)[p].grouped = 1
 
@@ -221,46 +228,42 @@ def logged(w: State, p: int, place: int) -> int:
 @inner
 def mark(w: State, p: int, begin: int, end: int) -> int:
     """Mark the messages of an interval of a log; returns the mark. Log and slots must still have them."""
-    number = w.marks + 1
+    number, table, last_slot, oldest = w.marks + 2, marks(w), masks(w).shape[0] - 1, 1 << 62
     w.marks = number
-    table, last_slot, oldest = marks(w), masks(w).shape[0] - 1, 1 << 62
     for place in range(begin, end):
         serial = logged(w, p, place)
         oldest = min(oldest, serial)
         table[serial & last_slot] = number
-    if oldest + last_slot < w.serials or hot(w)[p].logged - begin > masks(w).shape[0]:
-        stop(w, Status.LOG_SHORT, p, oldest)
+    still_there(w, p, begin, oldest)
     return number
+
+
+@inner
+def still_there(w: State, p: int, begin: int, oldest: int) -> None:
+    """The log of a process goes back to a place, and slots to a serial."""
+    if oldest + masks(w).shape[0] <= w.serials or hot(w)[p].logged - begin > masks(w).shape[0]:
+        stop(w, Status.LOG_SHORT, p, oldest)
 
 
 @inner
 def buffer_arrived(w: State, p: int, source: int, lid: int, begin: int, end: int) -> None:
     """Bβ: what it holds is delivered or known; what it lacks of Bπ is expected from the new link."""
     mine = end_of(w, lid, p)
-    state = mine.into
+    state, first, second, have = mine.into, mine.log_first, mine.log_second, hot(w)[p].logged
     if state not in (In.SECOND, In.MIRRORED):
         refuse(w, p, source, lid)
         return
-    first, second, have = mine.log_first, mine.log_second, hot(w)[p].logged
     w.buffered -= (have if state == In.SECOND else second) - first
     hot(w)[p].noting -= state == In.SECOND
     open_in(w, lid, p)
     add_wire(w, lid, source)
-    bit, column = bit_of(w, lid, p), column_of(w, lid, p)
-    table, last_slot = marks(w), masks(w).shape[0] - 1
     sent = mark(w, source, begin, end)
-    for place in range(second, have):
-        slot = logged(w, p, place) & last_slot
-        if table[slot] != sent:
-            masks(w)[slot, column] |= bit
-            processes(w)[p].clean = min(processes(w)[p].clean, place)
-            w.expected += 1
-            slots(w)[slot].live += 1
-    had = mark(w, p, first, have)
-    for place in range(begin, end):
+    both_have = known_of(w, p, first, second, sent) + expect_lacking(w, p, lid, second, have, sent)
+    for place in range(begin, end if both_have < end - begin else begin):
         serial = logged(w, source, place)
-        if table[serial & last_slot] != had:
+        if marks(w)[serial & (masks(w).shape[0] - 1)] == sent:
             new(w, p, serial, lid)
+            mine.owing -= 1
     if mine.out == Out.BUFFERING:
         flush(w, lid, p)
     else:
@@ -269,11 +272,46 @@ def buffer_arrived(w: State, p: int, source: int, lid: int, begin: int, end: int
 
 
 @inner
+def known_of(w: State, p: int, begin: int, end: int, sent: int) -> int:
+    """How many messages of an interval of p's log are marked; from here on, as known, by the next number."""
+    table, last_slot, oldest, count = marks(w), masks(w).shape[0] - 1, 1 << 62, 0
+    for place in range(begin, end):
+        serial = logged(w, p, place)
+        oldest = min(oldest, serial)
+        count += table[serial & last_slot] == sent
+        table[serial & last_slot] += table[serial & last_slot] == sent
+    still_there(w, p, begin, oldest)
+    return count
+
+
+@inner
+def expect_lacking(w: State, p: int, lid: int, begin: int, end: int, sent: int) -> int:
+    """The same; and what is not marked is expected from the in-link."""
+    bit, column, last_slot = bit_of(w, lid, p), column_of(w, lid, p), masks(w).shape[0] - 1
+    table, memory, count, oldest = marks(w), masks(w), 0, 1 << 62
+    for place in range(begin, end):
+        prefetch(memory, (logged(w, p, place + AHEAD) & last_slot) * memory.shape[1] + column, 0)
+        serial = logged(w, p, place)
+        slot, oldest = serial & last_slot, min(oldest, serial)
+        if table[slot] == sent:
+            table[slot] += 1
+            count += 1
+        else:
+            memory[slot, column] |= bit
+            slots(w)[slot].live += 1
+    still_there(w, p, begin, oldest)
+    end_of(w, lid, p).owing += end - begin - count
+    w.expected += end - begin - count
+    return count
+
+
+@inner
 def acknowledged(w: State, p: int, lid: int) -> None:
     """The receiver has opened the link; an answer with its own buffer says so too."""
     mine = end_of(w, lid, p)
     if mine.out == Out.SAFE:
         mine.out = Out.CONFIRMED
+    tell_ends(w, lid, p)
     if known(w, lid, p) and complete(w, lid, p):
         mine.handshake_timer = 0
         notify(w, News.UP, lid)

@@ -9,8 +9,8 @@ part of a frame.
 Numbers stand for names: a process is its row, a link instance its row in `links`, a message its *serial*, and
 serial mod S is its *slot*. What the reference protocol keeps per message and link is one bit here:
 `masks[slot, process]`, bit j = the copy from in-link j is still expected. (A process with more in-links than
-a word has bits goes on N columns further.) The mask of a message that the process has not delivered is 0, so
-a copy that is neither expected nor the first is seen at once.
+a word has bits has further columns behind those of all.) The mask of a message that the process has not
+delivered is 0, so a copy that is neither expected nor the first is seen at once.
 
 Everything sent takes the time d(t), and t + d(t) grows: so one FIFO holds all that is under way. A *forward*
 (process, message) stands for its copies on all links and is expanded when it arrives, over the `wires` row of
@@ -20,14 +20,14 @@ links were when it sent. Handshake buffers are intervals of the process's delive
 
 from typing import Annotated
 
-from aforesaid.fleet.records import SHORT_MAX, Int64s, Record, Rows, Short
+from aforesaid.fleet.records import SHORT_MAX, Int64s, Record, Rows, Short, Tiny
 from aforesaid.fleet.states import KINDS_COUNTED
 
 DELIVERED = 1 << 62
 """In a mask: this process has delivered the message."""
 
-BITS, WORDS_MAX = 62, 12
-"""In-links that one word of a mask has room for; words that a process may need, if it has very many."""
+BITS = 62
+"""In-links that one word of a mask has room for."""
 
 PROCESS_BITS = 26
 """A forward in the FIFO is serial << PROCESS_BITS | process; a negative entry is a frame of its own."""
@@ -54,6 +54,9 @@ MARGIN = 1 << 12
 SLOTS_MARGIN = 1 << 7
 """The same for slots: messages that one step may begin, floods mostly."""
 
+COLUMNS_MARGIN = 8
+"""The same for columns of the masks: further words that one step may give to processes."""
+
 WIRES_MARGIN = 4
 """The same for the wire row of one process, and its count before it."""
 
@@ -65,16 +68,26 @@ SPANS = 40
 
 
 class Hot(Record):
-    """What a first receipt needs of a process: half a cache line."""
+    """What copies need of a process; three of them are a cache line."""
 
-    open_count: int
+    open_count: Short
     """Open in-links."""
-    noting: int
+    noting: Short
     """Ends that note deliveries."""
-    logged: int
+    logged: Short
     """Deliveries so far, floods included."""
-    words: int
-    """Words in use of its masks."""
+    words: Short
+    """Words of its masks."""
+    arrived: Short
+    """Forwards of this process that have arrived, floods not included."""
+
+
+class Column(Record):
+    """A column of the masks."""
+
+    process: Short
+    following: Short
+    """The column with the process's next word; 0: there is none."""
 
 
 class Row(Record):
@@ -82,7 +95,7 @@ class Row(Record):
 
     peer: Short
     what: Short
-    timer: Short
+    more: Short
 
 
 class Listed(Record):
@@ -108,10 +121,8 @@ class Process(Record):
     settled: Short
     safe_outs: Short
     """On how many links it sends."""
-    clean: Short
-    """Nothing that stands before this place of the delivery log is still expected."""
     ends: Listed
-    """Peers, and the links that lead to them; oldest first."""
+    """Peers, the links that lead to them, and how far these are (`ends.state_of`); oldest first."""
     free: Listed
     """Arcs that this process may give away: peers and ages."""
     lent: Listed
@@ -129,18 +140,21 @@ class Process(Record):
 class Side(Record):
     """One end of a link: what one of the two processes knows of it. What is read most stands together."""
 
-    out: Short
-    into: Short
-    closing: Short
+    out: Tiny
+    into: Tiny
+    closing: Tiny
+    welcoming: Tiny
+    close_tries: Tiny
     bit: Short
     place: Short
+    owing: Short
+    """Of an open in-link: how much is expected from it, less what the process has logged, and plus what has
+    arrived of its sender's forwards while these took the link. So neither changes with a copy."""
     log_out: Short
     log_first: Short
     log_second: Short
     handshake_timer: Short
-    close_tries: Short
     close_timer: Short
-    welcoming: Short
 
 
 class Link(Record):
@@ -245,7 +259,8 @@ class Tables(Record):
 
     hot: Table
     masks: Table
-    """Per slot: a word for each process; then second words, and so on."""
+    """Per slot: a word for each process; then further words of those that need them."""
+    columns: Table
     opens: Table
     """In the places of a slot's masks: `DELIVERED` and the bits of the open in-links; 0 where not in use."""
     wires: Table
@@ -303,7 +318,7 @@ class State(Record):
     receipts: int
     spoken: int
     links_left: int
-    words_used: int
+    columns_used: int
     event_count: int
     delay_at: int
     places: int

@@ -9,7 +9,7 @@ from aforesaid.fleet.memory import record
 from aforesaid.fleet.queues import choose, send
 from aforesaid.fleet.spray import arcs_of_dead
 from aforesaid.fleet.states import Due, In, Kind, News, Out
-from aforesaid.fleet.tables import hot, links, masks, prefetch, processes, rows
+from aforesaid.fleet.tables import columns, hot, links, masks, prefetch, processes, rows
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wiring import add_wire, drop, establish
 from aforesaid.fleet.wishes import forget_mediator, mediated, retained, wants
@@ -99,9 +99,11 @@ def forget_all(w: State, p: int, tell: bool) -> None:
     me.retained.count, me.put_off.count = 0, 0
     me.incarnation += 1
     # The next incarnation knows of no message.
-    for serial in range(w.oldest, w.serials):
-        for word in range(hot(w)[p].words):
-            masks(w)[serial & (masks(w).shape[0] - 1), p + word * processes(w).shape[0]] = 0
+    column = p
+    for _ in range(hot(w)[p].words):
+        for serial in range(w.oldest, w.serials):
+            masks(w)[serial & (masks(w).shape[0] - 1), column] = 0
+        column = columns(w)[column].following
 
 
 @inner

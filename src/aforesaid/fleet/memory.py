@@ -1,12 +1,12 @@
 """Messages, and the memory that links have of them (reference: `prc.links`)."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.ends import end_of, unref
+from aforesaid.fleet.ends import unref
 from aforesaid.fleet.layout import COUNT_MAX, MARGIN, PROCESS_BITS, SLOTS_MARGIN, State
-from aforesaid.fleet.lists import append, row
+from aforesaid.fleet.lists import append
 from aforesaid.fleet.queues import count_control, push, stop
-from aforesaid.fleet.states import Kind, Out, Status
-from aforesaid.fleet.tables import events, hot, links, logs, masks, opens, processes, slots
+from aforesaid.fleet.states import Kind, Status
+from aforesaid.fleet.tables import columns, events, hot, links, logs, masks, opens, processes, slots
 from aforesaid.fleet.wiring import bit_of, column_of
 
 
@@ -40,7 +40,7 @@ def retire(w: State, s: int) -> None:
         stop(w, Status.SLOTS, slot.serial, slot.live)
     if slot.said >= 0 and slot.had < slot.owed:
         w.missed += slot.owed - slot.had
-    masks(w)[s, : w.words_used * processes(w).shape[0]] = 0
+    masks(w)[s, : w.columns_used] = 0
     if slot.flood_link >= 0:
         unref(w, slot.flood_link)
 
@@ -51,9 +51,10 @@ def new(w: State, p: int, serial: int, via: int) -> None:
     s = serial & (masks(w).shape[0] - 1)
     slot, near = slots(w)[s], hot(w)[p]
     count = near.open_count
-    for word in range(near.words):
-        column = p + word * processes(w).shape[0]
+    column = p
+    for _ in range(near.words):
         masks(w)[s, column] = opens(w)[column]
+        column = columns(w)[column].following
     if via >= 0:
         masks(w)[s, column_of(w, via, p)] &= ~bit_of(w, via, p)
         count -= 1
@@ -94,12 +95,7 @@ def record(w: State, p: int, what: int) -> None:
 @inner
 def flooded(w: State, p: int, s: int) -> None:
     """A flooded control message: count its copies; whom it is for takes it when this step is over."""
-    copies = 0
-    for i in range(processes(w)[p].ends.count):
-        lid = row(w, processes(w)[p].ends, i).what
-        if end_of(w, lid, p).out >= Out.SAFE:
-            copies += 1
-    count_control(w, Kind.FLOOD, copies)
+    count_control(w, Kind.FLOOD, processes(w)[p].safe_outs)
     if flood_target(w, s) == p:
         append(w, w.controls, s, 0)
 

@@ -46,9 +46,9 @@ def up(w: State, p: int, lid: int) -> None:
         return
     spare = -1
     for i in range(processes(w)[p].ends.count):
-        other = row(w, processes(w)[p].ends, i).what
-        if far_end(w, other, p) == peer and linked(w, other, p) and (spare < 0 or later(w, other, spare)):
-            spare = other
+        other = row(w, processes(w)[p].ends, i)
+        if other.peer == peer and linked(other.more) and (spare < 0 or later(w, other.what, spare)):
+            spare = other.what
     if links(w)[spare].opener == p:
         ask_close(w, p, spare)
 

@@ -15,6 +15,8 @@ Int64s = npt.NDArray[np.int64]
 Short = Annotated[int, np.int32]
 """A number that fits into half a word; to a kernel that computes with it, a word like any other."""
 SHORT_MAX = (1 << 31) - 1
+Tiny = Annotated[int, np.int8]
+"""The same for a state, a flag or a count of tries, up to 127."""
 Records = npt.NDArray[np.void]
 """A table as Python sees it: `table["field"]` is a column."""
 

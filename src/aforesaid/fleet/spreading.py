@@ -8,6 +8,8 @@ from aforesaid.fleet.memory import new, record
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Status
 from aforesaid.fleet.tables import (
+    WORDS_OF_LINE,
+    columns,
     events,
     fifo,
     hot,
@@ -32,6 +34,9 @@ HOT_AHEAD, LOG_AHEAD = 24, 12
 MANY = 16
 """Where one in so many columns is pushed, it takes less time to look at all."""
 
+FEW_COPIES = 256
+"""With fewer forwards than one for so many columns, copies want less than half of the masks' cache lines."""
+
 
 @inner
 def spread(w: State, until: int) -> None:
@@ -41,10 +46,12 @@ def spread(w: State, until: int) -> None:
     Every copy flips its bit, and is pushed where the mask was 0. What the others expect that had it for the
     first time is put into their masks when all copies are there: nothing here waits for what a copy finds.
     """
-    table, rows, queue = masks(w), wires(w), fifo(w)
+    table, rows, queue, near = masks(w), wires(w), fifo(w), hot(w)
     begin, tail, head, room = w.tail, w.tail, w.head, last_place(w)
     serial, copies, twice = queue[head & room] >> PROCESS_BITS, 0, -1
     s, traceable = serial & (table.shape[0] - 1), events(w).shape[0] - w.event_count
+    if (until - head) * FEW_COPIES > w.columns_used:
+        fetch_masks(w, s)
     while head < until and queue[head & room] >> PROCESS_BITS == serial:
         if tail - head + MARGIN > room + 1 or tail - begin + MARGIN > traceable:
             stop(w, Status.ROOM, 0, 0)
@@ -54,6 +61,7 @@ def spread(w: State, until: int) -> None:
         following = queue[(head + AHEAD) & room] & LOW_PROCESS
         prefetch(rows, following * rows.shape[1], 0)
         prefetch(rows, following * rows.shape[1], 1)
+        near[p].arrived += 1
         count = int(rows[p, 0])
         copies += count
         for i in range(1, count + 1):
@@ -64,7 +72,7 @@ def spread(w: State, until: int) -> None:
             queue[tail & room] = (serial << PROCESS_BITS) | column
             tail += mask == 0
             if mask & (DELIVERED | bit) == DELIVERED:
-                twice = column % hot(w).shape[0]
+                twice = columns(w)[column].process
     w.expected -= copies
     w.receipts += copies
     slots(w)[s].live -= copies + head - w.head
@@ -77,10 +85,17 @@ def spread(w: State, until: int) -> None:
 
 
 @inner
+def fetch_masks(w: State, s: int) -> None:
+    """Fetch the masks of a message, one after the other: its copies want them in no order."""
+    for column in range(0, w.columns_used, WORDS_OF_LINE):
+        prefetch(masks(w), s * masks(w).shape[1] + column, 0)
+
+
+@inner
 def put_in_order(w: State, s: int, end: int) -> None:
     """Push the same columns in their order: these and the next copies then find in a row what they need."""
     table, queue, room, tail, serial = masks(w), fifo(w), last_place(w), w.tail, slots(w)[s].serial
-    for column in range(w.words_used * hot(w).shape[0]):
+    for column in range(w.columns_used):
         queue[tail & room] = (serial << PROCESS_BITS) | column
         tail += 0 < table[s, column] < DELIVERED
     if tail != end:
@@ -92,7 +107,7 @@ def first_receipts(w: State, s: int, end: int) -> None:
     """The columns that were pushed are of processes that have this slot's message for the first time: they
     expect it from their other in-links, log it, and pass it on."""
     table, near, log, queue = masks(w), hot(w), logs(w), fifo(w)
-    room, ring, n = last_place(w), table.shape[0] - 1, near.shape[0]
+    room, ring = last_place(w), table.shape[0] - 1
     slot, begin, tail, expected, noted = slots(w)[s], w.tail, w.tail, 0, 0
     for place in range(begin, end):
         prefetch(near, queue[(place + HOT_AHEAD) & room] & LOW_PROCESS, 0)
@@ -104,8 +119,9 @@ def first_receipts(w: State, s: int, end: int) -> None:
             continue
         if found & DELIVERED:
             continue  # Its copies were the first in two words of its mask.
-        for word in range(near[q].words):
-            table[s, q + word * n] ^= opens(w)[q + word * n]
+        table[s, q] ^= opens(w)[q]
+        if near[q].words > 1:
+            flip_further(w, s, q)
         expected += near[q].open_count
         noted += near[q].noting
         log[q, near[q].logged & ring] = slot.serial
@@ -123,6 +139,15 @@ def first_receipts(w: State, s: int, end: int) -> None:
 
 
 @inner
+def flip_further(w: State, s: int, q: int) -> None:
+    """The same in the further words of its mask."""
+    column = columns(w)[q].following
+    while column:
+        masks(w)[s, column] ^= opens(w)[column]
+        column = columns(w)[column].following
+
+
+@inner
 def last_place(w: State) -> int:
     """The last of the FIFO's ring: the compiler sees that it is positive, and so is a place up to it."""
     return int(fifo(w).shape[0] - 1) & (NEVER - 1)
@@ -132,7 +157,7 @@ def last_place(w: State) -> int:
 def process_at(w: State, place: int) -> int:
     """Whose column stands at a place of the FIFO."""
     column, n = fifo(w)[place & last_place(w)] & LOW_PROCESS, hot(w).shape[0]
-    return int(column if column < n else column % n)
+    return int(column if column < n else columns(w)[column].process)
 
 
 @inner
@@ -168,8 +193,10 @@ def spread_flood(w: State, forward: int) -> int:
             masks(w)[s, column] = mask ^ bit
             w.expected -= 1
             slots(w)[s].live -= 1
+            end_of(w, lid, q).owing -= 1
         elif mask == 0:
             new(w, q, serial, lid)
+            end_of(w, lid, q).owing -= 1
             if w.controls.count:
                 return q
         else:

@@ -30,5 +30,5 @@ What = IntEnum("What", "SAY ENTER SETTLE CRASH", start=0)
 News = IntEnum("News", "UP DOWN DOWN_AGREED FAILED ASKED MEDIATED JOINED WELCOMED")
 """What became of a link."""
 
-Status = IntEnum("Status", "FINE ROOM DUPLICATE SLOTS FULL LOG_SHORT", start=0)
+Status = IntEnum("Status", "FINE ROOM DUPLICATE LACKING SLOTS FULL LOG_SHORT", start=0)
 """Why a run stopped: `ROOM` until some table has more room, the others for good."""

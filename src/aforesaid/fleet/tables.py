@@ -23,8 +23,8 @@ from aforesaid.fleet.records import Int32s, Int64s, Record, Rows, UInt32s
 arrays: Any = arrayobj
 llvm: Any = cgutils
 
-LINE = 64
-"""Bytes of a cache line."""
+LINE, WORDS_OF_LINE = 64, 8
+"""Bytes and words of a cache line."""
 
 
 def _table(name: str, of: Any, dimensions: int = 1) -> Callable[[State], Any]:
@@ -103,6 +103,7 @@ prefetch: Callable[[Any, int, int], None] = _fetched_anyway if JIT_DISABLED else
 
 hot: Callable[[State], Rows[layout.Hot]] = _table("hot", layout.Hot)
 masks: Callable[[State], Int64s] = _table("masks", np.int64, 2)
+columns: Callable[[State], Rows[layout.Column]] = _table("columns", layout.Column)
 opens: Callable[[State], Int64s] = _table("opens", np.int64)
 wires: Callable[[State], UInt32s] = _table("wires", np.uint32, 2)
 wired: Callable[[State], Int32s] = _table("wired", np.int32, 2)

@@ -2,10 +2,22 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import add_end, drop_end, end_of, far_end
-from aforesaid.fleet.layout import BITS, DELIVERED, TARGET_SHIFT, WIRES_MARGIN, State
+from aforesaid.fleet.layout import BITS, COLUMNS_MARGIN, DELIVERED, TARGET_SHIFT, WIRES_MARGIN, State
 from aforesaid.fleet.queues import stop
 from aforesaid.fleet.states import In, Out, Status
-from aforesaid.fleet.tables import hot, links, logs, masks, opens, prefetch, processes, slots, wired, wires
+from aforesaid.fleet.tables import (
+    columns,
+    hot,
+    links,
+    logs,
+    masks,
+    opens,
+    prefetch,
+    processes,
+    slots,
+    wired,
+    wires,
+)
 
 AHEAD = 12
 """How many places of a log ahead a mask is fetched."""
@@ -14,39 +26,48 @@ AHEAD = 12
 @inner
 def open_in(w: State, lid: int, p: int) -> None:
     """The in-link begins to bring copies: give it a bit."""
-    near, n = hot(w)[p], hot(w).shape[0]
-    mine = end_of(w, lid, p)
-    for word in range(masks(w).shape[1] // n):
-        mask = opens(w)[p + word * n]
+    near, mine = hot(w)[p], end_of(w, lid, p)
+    mine.into, mine.owing = In.OPEN, -near.logged
+    if near.open_count == near.words * BITS:
+        widen(w, p)
+    column = p
+    for word in range(near.words):
         for bit in range(BITS):
-            if not (mask >> bit) & 1:
-                mine.into, mine.bit = In.OPEN, word * BITS + bit
-                widen(w, p, word + 1)
-                opens(w)[p + word * n] |= 1 << bit
+            if not (opens(w)[column] >> bit) & 1:
+                mine.bit = word * BITS + bit
+                opens(w)[column] |= 1 << bit
                 near.open_count += 1
-                # The next one opens in another step, and may need a word more.
-                if near.open_count >= near.words * BITS and near.words * n == masks(w).shape[1]:
-                    stop(w, Status.ROOM, p, 0)
                 return
-    stop(w, Status.FULL, p, 0)
+        column = columns(w)[column].following
 
 
 @inner
-def widen(w: State, p: int, words: int) -> None:
-    """Use so many words of p's masks: each has to say which messages p has delivered."""
-    n = processes(w).shape[0]
-    for word in range(hot(w)[p].words, words):
-        hot(w)[p].words, opens(w)[p + word * n] = word + 1, DELIVERED
-        w.words_used = max(w.words_used, word + 1)
-        for serial in range(w.oldest, w.serials):
-            slot = serial & (masks(w).shape[0] - 1)
-            masks(w)[slot, p + word * n] |= masks(w)[slot, p] & DELIVERED
+def widen(w: State, p: int) -> None:
+    """A word more for p's masks, which has to say which messages p has delivered."""
+    column, last = w.columns_used, p
+    if column + COLUMNS_MARGIN > masks(w).shape[1]:
+        stop(w, Status.ROOM, 0, 0)
+    if column >= masks(w).shape[1]:
+        stop(w, Status.FULL, 0, 0)
+        return
+    w.columns_used = column + 1
+    while columns(w)[last].following:
+        last = columns(w)[last].following
+    columns(w)[last].following, columns(w)[column].process = column, p
+    hot(w)[p].words += 1
+    opens(w)[column] = DELIVERED
+    for serial in range(w.oldest, w.serials):
+        slot = serial & (masks(w).shape[0] - 1)
+        masks(w)[slot, column] = masks(w)[slot, p] & DELIVERED
 
 
 @inner
 def column_of(w: State, lid: int, p: int) -> int:
     """Where the masks of p have the in-link's bit."""
-    return p + end_of(w, lid, p).bit // BITS * processes(w).shape[0]
+    column = p
+    for _ in range(end_of(w, lid, p).bit // BITS):
+        column = columns(w)[column].following
+    return column
 
 
 @inner
@@ -59,10 +80,10 @@ def bit_of(w: State, lid: int, p: int) -> int:
 def establish(w: State, lid: int, p: int, out_state: int) -> None:
     """Have a link, both ways, without a handshake: between a newcomer and its contact."""
     me = processes(w)[p]
-    add_end(w, lid, p)
     end_of(w, lid, p).out = out_state
     me.safe_outs += 1
     open_in(w, lid, p)
+    add_end(w, lid, p)
     me.opened = max(me.opened, links(w)[lid].number)
     me.grouped = 1
 
@@ -89,6 +110,7 @@ def add_wire(w: State, lid: int, p: int) -> None:
     wired(w)[p, place] = lid
     wires(w)[p, 0] = count + 1
     w.links_count += 1
+    end_of(w, lid, q).owing += hot(w)[p].arrived
 
 
 @inner
@@ -101,6 +123,7 @@ def unwire(w: State, lid: int, p: int) -> None:
                 wires(w)[p, later], wired(w)[p, later] = wires(w)[p, later + 1], wired(w)[p, later + 1]
             wires(w)[p, 0] = count - 1
             w.links_count -= 1
+            end_of(w, lid, far_end(w, lid, p)).owing -= hot(w)[p].arrived
             return
 
 
@@ -123,10 +146,10 @@ def drop_in(w: State, lid: int, p: int) -> None:
     mine = end_of(w, lid, p)
     state = mine.into
     if state == In.OPEN:
-        forget_expected(w, p, column_of(w, lid, p), bit_of(w, lid, p))
+        unwire(w, lid, far_end(w, lid, p))
+        forget_expected(w, p, column_of(w, lid, p), bit_of(w, lid, p), mine.owing + near.logged)
         opens(w)[column_of(w, lid, p)] &= ~bit_of(w, lid, p)
         near.open_count -= 1
-        unwire(w, lid, far_end(w, lid, p))
     elif state == In.MIRRORED:
         w.buffered -= mine.log_second - mine.log_first
     elif state != Out.NONE:
@@ -137,25 +160,22 @@ def drop_in(w: State, lid: int, p: int) -> None:
 
 
 @inner
-def forget_expected(w: State, p: int, column: int, bit: int) -> None:
-    """The in-link with this bit brings nothing more."""
-    near = hot(w)[p]
-    ring, n, clean = masks(w).shape[0], hot(w).shape[0], True
-    begin, end = max(processes(w)[p].clean, near.logged - ring), near.logged
-    for place in range(begin, end):
-        soon = logs(w)[p, (place + AHEAD) & (ring - 1)]
-        prefetch(masks(w), (soon & (masks(w).shape[0] - 1)) * masks(w).shape[1] + column, 0)
-        serial = logs(w)[p, place & (ring - 1)]
-        if serial >= w.oldest:
-            slot = serial & (masks(w).shape[0] - 1)
-            if masks(w)[slot, column] & bit:
-                masks(w)[slot, column] ^= bit
-                w.expected -= 1
-                slots(w)[slot].live -= 1
-            for word in range(near.words):
-                clean = clean and masks(w)[slot, p + word * n] == DELIVERED
-        if clean:
-            processes(w)[p].clean = place + 1
+def forget_expected(w: State, p: int, column: int, bit: int, count: int) -> None:
+    """The in-link with this bit brings nothing more. What is expected of it is among the last deliveries."""
+    table, log, ring = masks(w), logs(w), masks(w).shape[0]
+    w.expected -= count
+    place, begin = hot(w)[p].logged, max(0, hot(w)[p].logged - ring)
+    while count and place > begin:
+        place -= 1
+        soon = log[p, (place - AHEAD) & (ring - 1)]
+        prefetch(table, (soon & (ring - 1)) * table.shape[1] + column, 0)
+        slot = log[p, place & (ring - 1)] & (ring - 1)
+        if table[slot, column] & bit:
+            table[slot, column] ^= bit
+            slots(w)[slot].live -= 1
+            count -= 1
+    if count:
+        stop(w, Status.LACKING, p, count)
 
 
 @inner

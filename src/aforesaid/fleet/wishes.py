@@ -2,7 +2,7 @@
 
 from aforesaid.fleet.closing import agree, close
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.ends import bound_to, end_of, far_end, links_to
+from aforesaid.fleet.ends import CLOSING, OUT, bound_to, far_end, links_to
 from aforesaid.fleet.handshake import open_link
 from aforesaid.fleet.layout import State
 from aforesaid.fleet.lists import append, place_of, remove, row
@@ -39,8 +39,7 @@ def open_wanted(w: State, p: int, peer: int) -> None:
         return
     for i in range(me.ends.count):
         end = row(w, me.ends, i)
-        mine = end_of(w, end.what, p)
-        if end.peer == peer and mine.closing == 0 and mine.out != Out.NONE:
+        if end.peer == peer and end.more < CLOSING and end.more & OUT != Out.NONE:
             return
     place = place_of(w, me.mediators, peer)
     open_link(w, p, peer, row(w, me.mediators, place).what if place >= 0 else -1, 1)
@@ -79,7 +78,7 @@ def unwanted(w: State, p: int, peer: int, partner: int) -> None:
         if place < 0:
             place = pairs.count
             append(w, pairs, peer, partner)
-        row(w, pairs, place).timer = arm(w, 2 * w.patience, Due.RETAINED, p, partner)
+        row(w, pairs, place).more = arm(w, 2 * w.patience, Due.RETAINED, p, partner)
     tidy(w, p, peer)
 
 
@@ -117,7 +116,7 @@ def mediated(w: State, p: int, partner: int, peer: int) -> None:
 def retention_expired(w: State, p: int, number: int) -> None:
     pairs = processes(w)[p].retained
     for i in range(pairs.count):
-        if row(w, pairs, i).timer == number:
+        if row(w, pairs, i).more == number:
             mediated(w, p, row(w, pairs, i).what, row(w, pairs, i).peer)
             return
 

@@ -9,23 +9,25 @@ from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.fleet import layout
 from aforesaid.fleet.errors import FleetFull
 from aforesaid.fleet.layout import (
-    BITS,
+    COLUMNS_MARGIN,
     DELIVERED,
     LANES,
     MARGIN,
     SLOTS_MARGIN,
     WIRES_MARGIN,
-    WORDS_MAX,
     State,
 )
 from aforesaid.fleet.plan import COLUMNS_MAX, Plan
 from aforesaid.fleet.states import In, Out, What
-from aforesaid.fleet.tables import LINE
+from aforesaid.fleet.tables import LINE, WORDS_OF_LINE
 
 EVENTS_MAX = 1 << 18
 
 WIRES = 48
 """Words of a wire row to begin with: three cache lines."""
+
+FURTHER = 64
+"""Columns for further words of masks to begin with, or one for so many processes."""
 
 Table = npt.NDArray[Any]
 
@@ -35,14 +37,15 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         n = plan.processes
-        slots = _slots(plan)
+        slots, columns = _slots(plan), _columns(n, max(FURTHER, n // FURTHER))
         self.plan = plan
         self._state = np.zeros(1, State.dtype)
         self.w: State = self._state[0]
         self.tables: dict[str, Table] = {
             "hot": _zeros(n, layout.Hot.dtype),
-            "masks": _zeros((slots, n), np.int64),
-            "opens": _zeros(n, np.int64),
+            "masks": _zeros((slots, columns), np.int64),
+            "columns": _zeros(columns, layout.Column.dtype),
+            "opens": _zeros(columns, np.int64),
             "wires": _zeros((n, WIRES), np.uint32),
             "wired": _zeros((n, WIRES), np.int32),
             "logs": _zeros((n, slots + layout.LOG_PADDING), np.int32),
@@ -75,11 +78,12 @@ class World:
 
     def _begin(self) -> None:
         plan, w = self.plan, self.w
-        self.hot["words"], self.opens[:] = 1, DELIVERED
+        self.hot["words"], self.opens[: plan.processes] = 1, DELIVERED
+        self.columns["process"][: plan.processes] = np.arange(plan.processes)
         self.processes["chance"] = plan.chance
         self.processes["pending"] = self.processes["joining"] = -1
         self.processes["traced"][list(range(plan.processes) if plan.traced is None else plan.traced)] = 1
-        w.links_left, w.words_used = len(self.links), 1
+        w.links_left, w.columns_used = len(self.links), plan.processes
         w.period, w.patience, w.tries_max = plan.period, plan.patience, plan.tries
         w.partner_uniform, w.routes_stay = plan.partner_uniform, plan.routes_stay
         w.detector, w.bucket = plan.detector, plan.bucket
@@ -126,14 +130,15 @@ class World:
             self.tables["lanes"] = np.concatenate(longer)
 
     def _widen_masks(self) -> None:
-        """A word more for each process, if one has used all bits of those there are."""
-        n = self.plan.processes
-        words = self.masks.shape[1] // n
-        if (self.hot["open_count"] >= words * BITS).any():
-            if words == WORDS_MAX or (words + 1) * n > COLUMNS_MAX:
-                raise FleetFull(f"a process has more than {BITS * words} links (seed {self.plan.seed})")
-            self.tables["masks"] = _wider(self.masks, n)
-            self.tables["opens"] = _wider(self.opens[None], n)[0]
+        """Twice the room for further words, if the processes with many links have used most of it."""
+        n, room = self.plan.processes, self.masks.shape[1]
+        if self.w.columns_used + COLUMNS_MARGIN > room:
+            more = _columns(n, 2 * (room - n)) - room
+            if room + more > COLUMNS_MAX:
+                raise FleetFull(f"processes have too many links for their masks (seed {self.plan.seed})")
+            self.tables["masks"] = _wider(self.masks, more)
+            for name in ("opens", "columns"):
+                self.tables[name] = _wider(self.tables[name][None], more)[0]
 
     def _add_slots(self) -> None:
         """Twice the slots, and places in logs, if messages that are needed still take up most of them.
@@ -184,6 +189,12 @@ def _turned(ring: Table, first: int, end: int) -> Table:
     longer, places = _zeros((2 * len(ring), *ring.shape[1:]), ring.dtype), np.arange(first, end)
     longer[places & (len(longer) - 1)] = ring[places & (len(ring) - 1)]
     return longer
+
+
+def _columns(processes: int, further: int) -> int:
+    """Columns of the masks, or a few more: an odd number of cache lines, so that a process's masks do not
+    all want the same place in the cache."""
+    return (-(-(processes + further) // WORDS_OF_LINE) | 1) * WORDS_OF_LINE
 
 
 def _slots(plan: Plan) -> int:

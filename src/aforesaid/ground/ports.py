@@ -28,6 +28,9 @@ class Disk(Protocol):
     def force(self, file: int) -> None:
         """What was written to this file survives a loss of power from here on."""
 
+    def settle(self, path: Path) -> None:
+        """As `force`, for a file that an earlier process may have written."""
+
     def names(self, directory: Path) -> list[str]:
         """Of the files in a directory, in order; none if there is no such directory."""
 

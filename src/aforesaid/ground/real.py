@@ -45,6 +45,13 @@ class RealDisk:
     # The length of the file is forced with its data; when it was last written is not.
     force = staticmethod(os.fdatasync if hasattr(os, "fdatasync") else os.fsync)
 
+    def settle(self, path: Path) -> None:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
     def names(self, directory: Path) -> list[str]:
         return sorted(os.listdir(directory)) if directory.exists() else []
 

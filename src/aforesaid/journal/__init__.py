@@ -8,13 +8,14 @@ from aforesaid.journal.durable import Durable
 from aforesaid.journal.journal import Journal
 from aforesaid.journal.records import Damaged
 from aforesaid.journal.recovery import Recovered, recover
-from aforesaid.journal.telling import Diverged, ToldMachine, restored
+from aforesaid.journal.telling import Diverged, Frames, ToldMachine, restored
 
 __all__ = [
     "WINDOWS",
     "Damaged",
     "Diverged",
     "Durable",
+    "Frames",
     "GroupCommit",
     "Journal",
     "Recovered",

@@ -38,13 +38,15 @@ class Journal:
         self.recovered: Recovered = recover(disk, directory, owner, epoch_known)
         """What stood there before this start."""
         self.epoch = self.recovered.epoch + 1
-        self.last = self.recovered.last - self.recovered.unforced
-        """The number of the last record, durable or not."""
+        self._written = self.recovered.last - self.recovered.unforced
+        """The number of the last record that was given its place on the disk."""
         self._checksum = self.recovered.checksum
         self._since_snapshot = sum(map(len, self.recovered.records))
         self._pending: list[bytes] = []
         self._failure: Misuse | None = None
-        self._begin(self.recovered.records[self.last - self.recovered.covers :])
+        self._begin(self.recovered.records[self._written - self.recovered.covers :])
+        self.last = self._written
+        """The number of the last record, durable or not."""
         self.durable = self.last
         """The number of the last record that will survive."""
 
@@ -62,25 +64,33 @@ class Journal:
         if len(data) > DATA_BYTES_MAX:
             raise WrongValue(f"a record of {len(data)} bytes; the limit is {DATA_BYTES_MAX}")
         self.last += 1
-        record, self._checksum = record_bytes(self._brand, self.last, data)
-        self._pending.append(record)
+        self._pending.append(data)
         return self.last
 
     def commit(self) -> None:
         """Force what was appended to the disk, all of it at once."""
+        self.force(self.gathered())
+
+    def gathered(self) -> list[bytes]:
+        """The next batch: what was appended since the last one."""
         self._check()
-        if not self._pending:
+        batch, self._pending = self._pending, []
+        return batch
+
+    def force(self, batch: list[bytes]) -> None:
+        """Force a batch to the disk. A thread may do it while the next one is gathered, and nothing else."""
+        self._check()
+        if not batch:
             return
-        data = b"".join(self._pending)
+        data = self._records(batch)
         try:
             self._write(data)
             self._disk.force(self._file)
             # Not forced: if it is lost, the next start writes the batch again.
-            self._write(record_bytes(self._brand, self.last, b"")[0])
-            self.durable = self.last
+            self._write(record_bytes(self._brand, self._written, b"")[0])
+            self.durable = self._written
         except OSError as error:
             raise self._failed(error) from error
-        self._pending.clear()
         self._since_snapshot += len(data)
         if self._bytes >= self._segment_bytes_max:
             self._rotate()
@@ -112,14 +122,12 @@ class Journal:
 
         A segment that holds no record that was forced has the same name, and gives way to it.
         """
-        path = self._path(self.last + 1, SEGMENT)
-        title = title_bytes(self._title(self.last + 1))
+        path = self._path(self._written + 1, SEGMENT)
+        title = title_bytes(self._title(self._written + 1))
         self._brand = brand_of(title)
-        for data in again:
-            self.append(data)
-        seal, _ = record_bytes(self._brand, self.last, b"")
-        data = b"".join((title, *self._pending, seal))
-        self._pending.clear()
+        records = self._records(again)
+        seal, _ = record_bytes(self._brand, self._written, b"")
+        data = b"".join((title, records, seal))
         self._bytes = len(data)
         try:
             self._file = self._disk.begin(path, data)
@@ -138,6 +146,15 @@ class Journal:
             for number, name in numbered(names, SEGMENT) + numbered(names, SNAPSHOT):
                 if number < self.last or (number == self.last and name.endswith(SEGMENT)):
                     self._disk.remove(self._directory / name)
+
+    def _records(self, batch: Sequence[bytes]) -> bytes:
+        """A batch as it stands on the disk."""
+        records = []
+        for data in batch:
+            self._written += 1
+            record, self._checksum = record_bytes(self._brand, self._written, data)
+            records.append(record)
+        return b"".join(records)
 
     def _write(self, data: bytes) -> None:
         self._bytes += len(data)

@@ -6,28 +6,38 @@ that has an effects sink, with its arguments, the time among them, and the choic
 it, for they are the only thing that another call would not give again. What a host tells a machine's partial
 order is an input, too.
 
+Most inputs are frames that came in. A host that has a wire format for them gives it as `frames`: they are
+written in it, in a tenth of the time that a pickle takes. All else is pickled.
+
 Armed timers are the host's, not the machine's: they are kept here as the machine asks for them, and are part
 of a snapshot. A call that is refused with `Busy` has changed nothing, and is not written down; one that ends
 with another refusal is, and so is the refusal.
 
-Snapshots and inputs are pickles: who can write a journal can run code as its owner.
+Snapshots and many inputs are pickles: who can write a journal can run code as its owner.
 """
 
 import pickle
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from msgspec.msgpack import Decoder, Encoder
+
 from aforesaid.core import (
+    Admitting,
     AforesaidError,
     Busy,
     CausalBroadcast,
     CausalDelivery,
     Effects,
     HandingOver,
+    InRuns,
     Linking,
+    Message,
     MessageId,
     Misuse,
     Nanoseconds,
+    Process,
+    Refused,
     Speaker,
     Timer,
     order_of,
@@ -36,10 +46,27 @@ from aforesaid.core import (
 TAKE = "order.take"
 """The name of the input that is no call of the machine: its partial order is told of a message."""
 
-EXPIRE = "expire"
+EXPIRE, RECEIVE = "expire", "receive"
+
+CALL, FRAME = b"i", b"f"
+"""How an input begins: one that is pickled, or a frame that came in, in its wire format."""
+
+REFUSED = "refused"
+"""In place of the name of a call that the machine refuses."""
 
 Record = Callable[[bytes], object]
 """Takes an input, as bytes."""
+
+_packed = Encoder().encode
+_unpacked = Decoder(tuple[Process, Nanoseconds, bytes]).decode
+
+
+class Frames(Protocol):
+    """The wire format of what a machine receives: what is decoded equals what was encoded."""
+
+    def encode(self, message: Message) -> bytes: ...
+
+    def decode(self, data: bytes) -> Message: ...
 
 
 class Diverged(Misuse):
@@ -49,8 +76,9 @@ class Diverged(Misuse):
 class ToldMachine:
     """A machine, and what it takes to have it back. Hosts call its `speaker` in the machine's place."""
 
-    def __init__(self, machine: Speaker, record: Record) -> None:
+    def __init__(self, machine: Speaker, record: Record, frames: Frames | None = None) -> None:
         self.machine = machine
+        self._frames = frames
         self.timers: dict[Timer, Nanoseconds] = {}
         """Those that are armed, and when they are due."""
         self.now: Nanoseconds = 0
@@ -66,6 +94,10 @@ class ToldMachine:
     def tell(self, name: str, *arguments: Any) -> Any:
         """Call the machine, and write down what it was told."""
         *told, out = arguments
+        return self.call(name, told, out)
+
+    def call(self, name: str, told: list[Any], out: Effects) -> Any:
+        """The same, with the time as the last that it is told."""
         sink = self._sink
         sink.turn_to(out)
         if name == EXPIRE:
@@ -85,47 +117,69 @@ class ToldMachine:
         _take(self.machine, message_id, after)
         self._write(TAKE, [message_id, after, self.now], [])
 
-    def tell_again(self, record: bytes, out: Effects) -> None:
-        """Tell it what a journal holds. Its effects go to the sink, save choices, which were made then."""
-        name, told, choices = pickle.loads(record)
+    def tell_again(self, record: bytes, out: Effects) -> tuple[str, list[Any], Any]:
+        """Tell it what a journal holds; what that was, and what the machine returned, or why it refused.
+
+        Its effects go to the sink, save choices, which were made then.
+        """
+        name, told, choices = self._read(record)
         if name == TAKE:
             _take(self.machine, *told[:-1])
-            return
+            return name, told, None
         if name == EXPIRE:
             self.timers.pop(told[0], None)
         sink = self._again
         sink.turn_to(out)
         sink.left = list(reversed(choices))
         try:
-            getattr(self.machine, name)(*told, sink)
+            result = getattr(self.machine, name)(*told, sink)
         except Diverged:
             raise
-        except AforesaidError:
-            pass  # As it did then.
+        except AforesaidError as refusal:
+            name, result = REFUSED, refusal  # As it did then.
         self.now = told[-1]
         if sink.left:
             raise Diverged(f"{name}: fewer choices are asked for than in the journal")
+        return name, told, result
 
     def _write(self, name: str, told: list[Any], choices: list[Any]) -> None:
         self.now = told[-1]
-        self._record(pickle.dumps((name, told, choices), pickle.HIGHEST_PROTOCOL))
+        if name == RECEIVE and self._frames is not None and not choices:
+            source, message, now = told
+            self._record(FRAME + _packed((source, now, self._frames.encode(message))))
+        else:
+            self._record(CALL + pickle.dumps((name, told, choices), pickle.HIGHEST_PROTOCOL))
+
+    def _read(self, record: bytes) -> tuple[str, list[Any], list[Any]]:
+        if record.startswith(CALL):
+            name, told, choices = pickle.loads(record[1:])
+            return name, told, choices
+        if self._frames is None:
+            raise Diverged("the journal has frames, and nobody says in which format")
+        source, now, data = _unpacked(record[1:])
+        try:
+            return RECEIVE, [source, self._frames.decode(data), now], []
+        except Refused as refusal:
+            raise Diverged(f"a frame of {source} in the journal is of another format: {refusal}") from None
 
 
-def restored(snapshot: bytes, records: Iterable[bytes], out: Effects, record: Record) -> ToldMachine:
+def restored(
+    snapshot: bytes, records: Iterable[bytes], out: Effects, record: Record, frames: Frames | None = None
+) -> ToldMachine:
     """The machine that a journal is of, as it was after the last record; `record` takes what it is told next.
 
     The effects of the records go to the sink: the host knows which of them have been outside.
     """
-    told = unpacked(snapshot, record)
+    told = unpacked(snapshot, record, frames)
     for each in records:
         told.tell_again(each, out)
     return told
 
 
-def unpacked(snapshot: bytes, record: Record) -> ToldMachine:
+def unpacked(snapshot: bytes, record: Record, frames: Frames | None = None) -> ToldMachine:
     """The machine of a snapshot."""
     machine, timers, now = pickle.loads(snapshot)
-    told = ToldMachine(machine, record)
+    told = ToldMachine(machine, record, frames)
     told.timers.update(timers)
     told.now = now
     return told
@@ -147,7 +201,7 @@ class _Noting:
             self._out = out
             # Most of what a machine asks for is none of ours: it goes there directly.
             self.send, self.deliver, self.stable = out.send, out.deliver, out.stable
-            self.admit, self.isolated = out.admit, out.isolated
+            self.admit, self.isolated, self.numbered = out.admit, out.isolated, out.numbered
 
     def arm(self, timer: Timer, deadline: Nanoseconds) -> None:
         self._timers[timer] = deadline
@@ -204,7 +258,7 @@ def _take(machine: Speaker, message_id: MessageId, after: Any) -> None:
     order.take(message_id, after)
 
 
-_PORTS = (CausalBroadcast, CausalDelivery, Linking, HandingOver)
+_PORTS = (CausalBroadcast, CausalDelivery, InRuns, Linking, HandingOver, Admitting)
 INPUTS = frozenset(
     name
     for port in _PORTS

@@ -1,14 +1,13 @@
 """A node's configuration: a TOML file, or a `Config` in a program. Every error is one line naming the key."""
 
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, field
 
-from aforesaid.core import Misuse, Process
+from aforesaid.core import Misuse, Process, meant
 from aforesaid.core.identity import check_name
 from aforesaid.protocols.algorithm import Need
 from aforesaid.protocols.catalog import CATALOG, Algorithm, algorithm
@@ -22,6 +21,8 @@ Messages = Annotated[int, Meta(ge=1, le=2**24)]
 Bytes = Annotated[int, Meta(ge=1024, le=2**40)]
 PayloadBytes = Annotated[int, Meta(ge=1024, le=64 * 2**20)]
 """A payload is copied, hashed and sealed whole: larger ones would hold the loop for too long."""
+
+RETENTION_BYTES_MIN = 64 * 1024
 
 FEARSOME = "allow_plaintext_on_the_network_which_anyone_can_read_and_forge"
 
@@ -67,6 +68,9 @@ class Config(Part, frozen=True):
     """Where others find this node, if not where it listens (prc_spray)."""
     peers: dict[Process, str] = field(default_factory=dict)
     """The other members of a fixed group, each with its address; port 0: it will be told (`introduce`)."""
+    newcomer: bool = False
+    """Whether this node is to be admitted to a group (`admit`): then `peers` are one member or some, from
+    whom it learns of the others."""
     contact: str | list[str] | None = None
     """The address of a member to join through, or of several (prc_spray); without it this node founds a
     group, unless its directory remembers members of one."""
@@ -75,12 +79,27 @@ class Config(Part, frozen=True):
     waits for twice as long at most (prc_spray)."""
     directory: str | None = None
     """Where the node keeps its incarnation, its trace segments and its control socket."""
+    durability: Literal["none", "batch", "always"] = "none"
+    """Whether this node survives being killed: "batch" forces what it was told to the disk every few
+    milliseconds, "always" at the end of every turn; nothing leaves before. Needs a directory."""
+    snapshot_bytes: Bytes = 8 * 2**20
+    """With so many bytes in its journal since the last one, a node that survives takes a snapshot of its
+    state; a restart reads no more than that and the snapshot."""
+    retention_bytes: Annotated[int, Meta(ge=0, le=2**44)] = 0
+    """How much of what it delivered a member of a changing group keeps for those who come late, or come back;
+    all members keep something, or none does. In a fixed group that survives: how much it says while a
+    member is away."""
+    retention_s: SecondsOrNever = 0.0
+    """For how long, at most; 0: as long as there is room."""
+    metrics: str | None = None
+    """Where this node answers GET /metrics, in the clear: an address as `listen`; without it nowhere."""
     trace: bool = True
     """Whether events are written to trace segments; needs a directory."""
     trace_segment_bytes: Bytes = 64 * 2**20
     acks: Literal["automatic", "manual"] = "automatic"
     payload_bytes_max: PayloadBytes = 2**20
-    datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] = 1400
+    datagram_bytes_max: Annotated[int, Meta(ge=512, le=65507)] | None = None
+    """Of those that it sends. None: 1,400, and 8,192 to peers on the same machine."""
     heartbeat_s: Seconds = 1.0
     """An idle node says every so often that it is there; thrice as long in silence loses a connection."""
     evict_after_s: SecondsOrNever = 30.0
@@ -93,6 +112,15 @@ class Config(Part, frozen=True):
     queues: Queues = Queues()
     security: Security = Security()
     allow_plaintext_on_the_network_which_anyone_can_read_and_forge: bool = False
+
+    def __post_init__(self) -> None:
+        """By whatever way it was made: msgspec looks at values only where it converts them."""
+        for name, kind in get_type_hints(Config, include_extras=True).items():
+            try:
+                msgspec.convert(msgspec.to_builtins(getattr(self, name)), kind)
+            except msgspec.ValidationError as error:
+                raise Misuse(f"{name}: {_first_lower(str(error))}") from error
+        check_name(self.name)
 
     @staticmethod
     def from_file(path: str | Path) -> "Config":
@@ -127,6 +155,8 @@ class Config(Part, frozen=True):
             raise Misuse(f"peers: {self.name} is this node itself")
         entry = self._entry()
         self._membership(entry)
+        self._durability(entry)
+        self._retention(entry)
         if self.security.accept_cluster_keys and not self.security.cluster_key:
             raise Misuse("security.accept_cluster_keys: they go with the cluster_key that is used")
         if self.security.cluster_key and self.security.certificates:
@@ -147,6 +177,8 @@ class Config(Part, frozen=True):
                     f"set security, or {FEARSOME} = true"
                 )
 
+        self._metrics()
+
     @property
     def secured(self) -> bool:
         security = self.security
@@ -165,6 +197,16 @@ class Config(Part, frozen=True):
     @property
     def entry(self) -> Algorithm:
         return algorithm(self.algorithm)
+
+    @property
+    def survives(self) -> bool:
+        """Whether this node comes back as itself after it was killed."""
+        return self.durability != "none"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether this node keeps the history of a changing group."""
+        return self.retention_bytes > 0 and self.entry.linked
 
     @property
     def frontier(self) -> bool:
@@ -195,8 +237,54 @@ class Config(Part, frozen=True):
     def _membership(self, entry: Algorithm) -> None:
         if Need.FIXED_GROUP in entry.needs and self.contacts:
             raise Misuse(f"contact: {entry.name} has a fixed group; name its members in [peers]")
+        if self.newcomer and (entry.tells is None or not self.peers):
+            lacks = "has a fixed group" if self.peers else "is admitted by one of its peers: name one"
+            raise Misuse(f"newcomer: {entry.name if self.peers else self.name} {lacks}")
         if Need.FIXED_GROUP not in entry.needs and self.peers:
             raise Misuse(f"peers: {entry.name} has a changing group; join it by a contact address")
+
+    def _durability(self, entry: Algorithm) -> None:
+        if not self.survives:
+            return
+        if self.directory is None:
+            raise Misuse(f'durability: "{self.durability}" needs a directory, where the journal is kept')
+        if entry.linked:
+            raise Misuse(
+                f"durability: {entry.name} cannot come back as it was, for its links break when it is "
+                "killed, and what was on their way is lost; it rejoins as another incarnation"
+            )
+        if self.frontier:
+            raise Misuse(
+                "durability: what the application has taken would have to come back, too, for "
+                "options.frontier; choose one of them"
+            )
+
+    def _retention(self, entry: Algorithm) -> None:
+        if not self.retention_bytes:
+            if self.retention_s:
+                raise Misuse("retention_s: nothing is kept; set retention_bytes, too")
+        elif self.retention_bytes < RETENTION_BYTES_MIN:
+            raise Misuse(f"retention_bytes: at least {RETENTION_BYTES_MIN}, or 0 to keep nothing")
+        elif not entry.linked and not self.survives:
+            raise Misuse(
+                'retention_bytes: a fixed group keeps nothing for who is away; set durability = "batch"'
+            )
+        elif entry.linked and self.frontier:
+            raise Misuse("retention_bytes: the past has no frontier; choose it or options.frontier")
+
+    def _metrics(self) -> None:
+        """Keys and certificates do not secure it."""
+        if self.metrics is None:
+            return
+        try:
+            address = Address.parse(self.metrics)
+        except Misuse as error:
+            raise Misuse(f"metrics: {error}") from error
+        if not address.loopback and not self.allow_plaintext_on_the_network_which_anyone_can_read_and_forge:
+            raise Misuse(
+                f"metrics: {address} is no loopback address, and metrics are told in the clear: have them "
+                f"fetched on this machine, or set {FEARSOME} = true"
+            )
 
     def _addresses(self) -> dict[str, Address]:
         """By the key that says them."""
@@ -245,14 +333,17 @@ def _worded(error: msgspec.ValidationError, data: dict[str, Any]) -> str:
     text = text.replace("Object missing required field", "missing key").replace("`object`", "a table")
     if text.startswith("Invalid enum value"):
         text += f"; there are: {', '.join(get_args(get_type_hints(Config)[keys]))}"
-    return f"{where}{text[0].lower()}{text[1:]}"
+    return where + _first_lower(text)
+
+
+def _first_lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _unknown_key(key: str, table: str) -> str:
     tables: dict[str, type[Part]] = {"": Config, "queues": Queues, "security": Security}
     known = tables[table].__struct_fields__
-    meant = "".join(f", did you mean {each}?" for each in get_close_matches(key, known, 1))
-    return f"unknown key `{key}`{meant or ';'} known keys: {', '.join(known)}"
+    return f"unknown key `{key}`{meant(key, known)} known keys: {', '.join(known)}"
 
 
 def _culprit(table: str, data: dict[str, Any]) -> str:

@@ -6,14 +6,12 @@ soon as it is with the transport. Of any other nothing is known: it says itself 
 """
 
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection, Mapping
 
 from aforesaid.core import Acknowledging, MessageId, Nanoseconds, Process, Windowed
 from aforesaid.node.config import Queues
 from aforesaid.node.messages import Receipt
-
-T = TypeVar("T")
+from aforesaid.node.retention import Retention
 
 
 class Flight:
@@ -21,6 +19,8 @@ class Flight:
 
     tells = False
     """Whether it can be told who has delivered a message."""
+    held = 0
+    """How many own messages are under way, as far as accounts are kept."""
 
     def room(self) -> int:
         """For how many more messages there is room."""
@@ -29,21 +29,19 @@ class Flight:
     def said(self, receipt: Receipt) -> None:
         """A message was said just now."""
 
+    def resume(self, last: MessageId, now: Nanoseconds) -> None:
+        """After a restart, of which this was the last own message: some may be under way, from now on."""
+
     def settle(self) -> None:
         """The protocol has heard something: there may be more room."""
-
-    @property
-    def held(self) -> int:
-        """How many own messages are under way, as far as accounts are kept."""
-        return 0
 
     def said_at(self, number: int) -> Nanoseconds | None:
         """When an own message that is under way was said; None: not known."""
         return None
 
-    def oldest(self, peer: Process) -> MessageId | None:
-        """The first message that waits for this peer; None: not known, or none does."""
-        return None
+    def waits(self) -> Mapping[Process, Receipt]:
+        """By peer, the oldest message that waits for it, as far as accounts are kept."""
+        return {}
 
     def evicting(self, peer: Process) -> None:
         """A peer will be evicted in a moment."""
@@ -52,25 +50,46 @@ class Flight:
         """Nothing more will be told."""
 
 
-class Window(Flight, Generic[T]):
+class Window(Flight):
     """A bounded window of messages under way, in the order they were said."""
 
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
-        self._pending: deque[T] = deque()
+        self.retention: Retention | None = None
+        """How much more there may be while somebody is away."""
+        self._pending: deque[Receipt] = deque()
+        self.held = 0
         self._bytes = 0
 
-    @property
-    def held(self) -> int:
-        return len(self._pending)
-
     def room(self) -> int:
-        if self._bytes >= self._queues.out_bytes:
-            return 0
-        return self._queues.out_messages - len(self._pending)
+        room = 0 if self._bytes >= self._queues.out_bytes else self._queues.out_messages - self.held
+        if self.retention is None:
+            return room
+        if room > 0:
+            self.retention.full_for = ()
+            return room
+        return self.retention.room(self.held, self._bytes, self._pending[0])
+
+    def said_at(self, number: int) -> Nanoseconds | None:
+        for receipt in self._pending:
+            if receipt.id.number - receipt.count < number <= receipt.id.number:
+                return receipt.said_ns
+        return None
+
+    def _add(self, receipt: Receipt) -> None:
+        self._pending.append(receipt)
+        self.held += receipt.count
+        self._bytes += receipt.size
+
+    def _done(self) -> Receipt:
+        """The oldest is under way no more."""
+        receipt = self._pending.popleft()
+        self.held -= receipt.count
+        self._bytes -= receipt.size
+        return receipt
 
 
-class WindowFlight(Window[Receipt]):
+class WindowFlight(Window):
     """A message is done with when it and all before it are stable."""
 
     tells = True
@@ -85,20 +104,24 @@ class WindowFlight(Window[Receipt]):
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.stable_below:
             receipt.begin(self)
-            self._pending.append(receipt)
-            self._bytes += receipt.size
+            self._add(receipt)
+
+    def resume(self, last: MessageId, now: Nanoseconds) -> None:
+        for number in range(self._machine.stable_below, last.number + 1):
+            self.said(Receipt(last._replace(number=number), 0, now))
 
     def settle(self) -> None:
         pending, first = self._pending, self._machine.stable_below
         while pending and pending[0].id.number < first:
-            receipt = pending.popleft()
-            self._bytes -= receipt.size
+            receipt = self._done()
             if self._watched:
                 self._watched.pop(receipt.id.number, None)
             receipt.has_become_stable()
-        if self._watched:
-            for number in [n for n, receipt in self._watched.items() if not self._waiting(receipt)]:
-                self._watched.pop(number).has_been_delivered()
+        # To ask may be to say what was gathered, which comes back here.
+        for number, receipt in list(self._watched.items()):
+            if not self._waiting(receipt):
+                self._watched.pop(number, None)
+                receipt.has_been_delivered()
 
     def watch(self, receipt: Receipt) -> None:
         """Someone waits for the delivery of this message."""
@@ -107,8 +130,12 @@ class WindowFlight(Window[Receipt]):
         elif self.closed is None:
             self._watched[receipt.id.number] = receipt
 
-    def oldest(self, peer: Process) -> MessageId | None:
-        return next((receipt.id for receipt in self._pending if peer in self._waiting(receipt)), None)
+    def waits(self) -> Mapping[Process, Receipt]:
+        found: dict[Process, Receipt] = {}
+        for receipt in list(self._pending):
+            for peer in self._waiting(receipt):
+                found.setdefault(peer, receipt)
+        return found
 
     def evicting(self, peer: Process) -> None:
         for receipt in self._pending:
@@ -121,38 +148,45 @@ class WindowFlight(Window[Receipt]):
         for receipt in self._pending:
             receipt.is_hopeless(error)
 
-    def said_at(self, number: int) -> Nanoseconds | None:
-        return next((receipt.said_ns for receipt in self._pending if receipt.id.number == number), None)
-
     def _waiting(self, receipt: Receipt) -> Collection[Process]:
         """The receivers that have not acknowledged it."""
         return self._machine.lacking(receipt.id.number)
 
 
-class FrameFlight(Window[tuple[dict[Process, int], int]]):
-    """A message is done with when every peer has acknowledged the frames that it made.
-
-    Kept of each message: the last frame on each link when it was said, and its size.
-    """
+class FrameFlight(Window):
+    """A message is done with when every peer has acknowledged the frames that it made."""
 
     def __init__(self, links: Acknowledging, queues: Queues) -> None:
         super().__init__(queues)
         self._links = links
+        self._frames: deque[dict[Process, int]] = deque()
+        """Of each message under way, the last frame on each link when it was said."""
 
     def said(self, receipt: Receipt) -> None:
-        self._pending.append((dict(self._links.sent()), receipt.size))
-        self._bytes += receipt.size
+        self._add(receipt)
+        self._frames.append(dict(self._links.sent()))
         self.settle()
 
-    def settle(self) -> None:
-        while self._pending and self._acknowledged(self._pending[0][0]):
-            self._bytes -= self._pending.popleft()[1]
+    def resume(self, last: MessageId, now: Nanoseconds) -> None:
+        self.said(Receipt(last, 0, now))
 
-    def _acknowledged(self, frames: dict[Process, int]) -> bool:
-        return all(
-            (below := self._links.arrived_below(peer)) is None or below > number
-            for peer, number in frames.items()
-        )
+    def settle(self) -> None:
+        while self._pending and not any(self._lacks(*frame) for frame in self._frames[0].items()):
+            self._done()
+            self._frames.popleft()
+
+    def waits(self) -> Mapping[Process, Receipt]:
+        found: dict[Process, Receipt] = {}
+        for receipt, frames in zip(self._pending, self._frames, strict=True):
+            for peer, number in frames.items():
+                if self._lacks(peer, number):
+                    found.setdefault(peer, receipt)
+        return found
+
+    def _lacks(self, peer: Process, number: int) -> bool:
+        """Whether a frame up to this one has not arrived."""
+        below = self._links.arrived_below(peer)
+        return below is not None and below <= number
 
 
 class FloodFlight(Flight):

@@ -34,15 +34,19 @@ from aforesaid.ground import ground
 from aforesaid.node.building import backlog_of, flight_of, machine_of
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
-from aforesaid.node.endings import Evicted, Isolated
+from aforesaid.node.endings import Evicted, Isolated, Superseded
+from aforesaid.node.groups import Groups
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.outbox import Outbox
 from aforesaid.node.recording.segments import Recorder
 from aforesaid.node.refusals import Refusals
+from aforesaid.node.runs import runs_of
 from aforesaid.node.senders import Senders
 from aforesaid.node.timers import Timers
+from aforesaid.protocols.membership.epochs import EVICTED, START_COUNT_BIT, STRANGER, SUPERSEDED
+from aforesaid.protocols.membership.suspicion import is_most
 from aforesaid.transport import Address
 
 FLUSH_FRAMES = 256
@@ -66,15 +70,23 @@ class Host:
     ) -> None:
         self.config = config
         self.incarnation = incarnation
+        self.start = 0
+        """Which start of it, if it survives its starts."""
         self.entry = config.entry
-        self.machine: Speaker = machine_of(config, incarnation)
-        self._say_it = saying(self.machine)
-        self._linking = self.machine if isinstance(self.machine, Linking) else None
-        self._order = order_of(self.machine)
+        self._speaker: Speaker = self._machine()
+        self._say_it = saying(self._speaker)
+        self._linking = self._speaker if isinstance(self._speaker, Linking) else None
+        self._order = order_of(self._speaker)
         self.carrier = carrier(self)
+        self._runs = runs_of(
+            self._speaker, config, self.incarnation, self._say_run, lambda: self.carrier.piece_bytes
+        )
+        self.groups = Groups(self)
         self.inbox = inbox
         self.gone: dict[Process, str] = {}
         """Who is gone for good, and how: evicted, or left."""
+        self._evictors: set[Process] = set()
+        """Of those who are gone: who says that this node is."""
         self.incarnations: dict[Process, int] = {}
         """The incarnation of each peer that was heard."""
         self.refusals = Refusals(config)
@@ -87,7 +99,7 @@ class Host:
         self.inside: asyncio.Event = asyncio.Event()
         """Set once this incarnation is a member of its group."""
         self.error: Exception | None = None
-        self.flight = flight_of(self.machine, config, self._towards_links)
+        self.flight = flight_of(self._runs or self._speaker, config, self._towards_links)
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._expired)
         self._outbox = Outbox()
@@ -118,17 +130,31 @@ class Host:
                 self._linking.join(contact, self.now(), self)
         self.end_turn()
 
-    def say_now(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
-        """Say it if there is room; else None."""
+    @property
+    def machine(self) -> Speaker:
+        """The protocol, which has heard all that was said."""
+        if self._runs is not None and self._runs.payloads:
+            self._runs.close()
+        return self._speaker
+
+    @property
+    def room(self) -> int:
+        """How many messages can be said at once; 0: who wants to say one waits for its turn."""
+        if self._senders.waiting or self.error is not None or self._runs is None:
+            return 0
+        return max(0, min(self._room(), self._runs.room))
+
+    def say_now(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt | None:
+        """Say them if there is room for one at least; else None."""
         if self._senders.waiting or self._room() <= 0 or self.error is not None:
             return None
         try:
-            return self._say(targets, payload)
+            return self._say(targets, payloads)
         except Busy:
             return None
 
-    async def say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
-        """Say it once there is room; cancelled before that, nothing was said."""
+    async def say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
+        """Say them once there is room; cancelled before that, nothing was said."""
         while True:
             late = self._loop.call_later(DEAF_S, self._warn_if_deaf)
             try:
@@ -136,7 +162,7 @@ class Host:
             finally:
                 late.cancel()
             try:
-                return self._say(targets, payload)
+                return self._say(targets, payloads)
             except Busy:
                 await asyncio.sleep(BUSY_S)
 
@@ -161,18 +187,23 @@ class Host:
         """The peer will not come back: nobody here waits for it any more."""
         if peer in self.gone or self.error is not None:
             return
-        self.end_turn()
+        self.flight.settle()
+        self.groups.take_over()
+        self.flush()
+        if peer in self.gone:
+            return  # By what the protocol has learnt meanwhile.
+        how = "left" if how == "told" and peer in self.groups.leaving else how
         before = self.flight.held
         if self._linking is None:
             self.gone[peer] = "left" if how == "left" else "evicted"
         self.flight.evicting(peer)
         owed = self.machine.owed(peer) if isinstance(self.machine, Owing) else 0
-        self.record("x", peer, self.wall(), how, owed)
+        self._note_gone(peer, how, owed)
         self.machine.peer_down(peer, self.now(), self)
         self.carrier.forget(peer)
         self._backlog.forget(peer)
         level = "info" if how == "left" else "warning"
-        tell("peer gone", level=level, peer=peer, how=how, under_way=before)
+        tell(self.config.name, "peer gone", level=level, peer=peer, how=how, under_way=before)
         self.end_turn()
 
     def taken(self) -> None:
@@ -191,15 +222,15 @@ class Host:
         """An invariant of ours is broken: the node ends, and says why to whoever waits."""
         if self.error is None or isinstance(self.error, Isolated):
             self.error = error
-            tell("failed", level="error", error=repr(error))
+            tell(self.config.name, "failed", level="error", error=repr(error))
             self.inbox.close(error)
             self.inside.set()
             self.end(error)
-            # It will never say anything again: nobody is to wait for it.
-            try:
-                self.carrier.bye()
-            except Exception as last:
-                tell("cannot say goodbye", level="warning", error=repr(last))
+            if not self.config.survives:
+                self._say_goodbye()
+
+    async def finish(self) -> None:
+        """The last that is to be done before the end."""
 
     def end(self, error: Exception) -> None:
         """No more calls to the protocol."""
@@ -216,6 +247,7 @@ class Host:
     def _check_welcome(self) -> None:
         """Who waits for room waits for all peers."""
         self.check()
+        self.groups.check()
         self.refusals.check(self.config.group)
 
     @property
@@ -243,6 +275,8 @@ class Host:
         self._flushing = True
         try:
             while True:
+                if self._runs is not None:
+                    self._runs.close()
                 if self.recorder is not None:
                     self.recorder.write()
                 self._unflushed = 0
@@ -266,10 +300,11 @@ class Host:
             if gone_at >= 0:
                 # Even if the message itself has to wait: those who wait for the evicted must not.
                 for peer in message[gone_at]:
-                    if peer != self.config.name:
+                    # Of whom it has not heard yet, a newcomer learns what it was when it went.
+                    if peer in self.config.peers:
                         self.evict(peer, "told")
             # Nor may it overtake what waits already: the protocol keeps only so much of what comes early.
-            if deferrable and (self.inbox.full or self._backlog.frames):
+            if deferrable and (self._backlog.frames or not self.inbox.has_room(message)):
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
             else:
@@ -283,15 +318,30 @@ class Host:
         if self.error is not None:
             return
         self.flight.settle()
-        if not self.inside.is_set() and (self._linking is None or self._linking.inside):
+        self.groups.take_over()
+        if not self.inside.is_set() and (self.groups if self._linking is None else self._linking).inside:
             self.inside.set()
-        self.flush()
+        if self.inbox.few and self._linking is None:
+            # The application first: who is woken by an ack may take the processor that it needs.
+            self._flush_soon()
+        else:
+            self.flush()
+        self.groups.take_over()
 
-    def met(self, peer: Process, incarnation: int) -> None:
-        self.incarnations[peer] = incarnation
+    def met(self, peer: Process, incarnation: int, start: int) -> None:
         self.refusals.welcome(peer)
+        if self.incarnations.get(peer) == incarnation:
+            tell(
+                self.config.name,
+                "resumed",
+                peer=peer,
+                incarnation=incarnation,
+                start=start >> START_COUNT_BIT,
+            )
+            return
+        self.incarnations[peer] = incarnation
         self.record("p", peer, incarnation)
-        tell("met", peer=peer, incarnation=incarnation)
+        tell(self.config.name, "met", peer=peer, incarnation=incarnation)
 
     def connected(self, peer: Process) -> None:
         if isinstance(self.machine, Owing):
@@ -310,11 +360,21 @@ class Host:
         self.evict(peer, "left")
 
     def turned_away(self, peer: Process, reason: str) -> None:
-        if self.error is not None or peer in self.gone:
+        if self.error is not None:
+            return
+        if peer in self.gone:
+            # Each has evicted the other. Of two such parts one goes on.
+            self._evictors.add(peer)
+            if reason != EVICTED or not is_most(self._evictors, self.config.group):
+                return
+        if reason == STRANGER and self.groups.will_learn(peer):
             return
         self.refusals.turned_away(peer, reason)
-        if reason == "evicted":
+        if reason == EVICTED and self.groups.has_taken_leave:
+            self.groups.end()
+        elif reason == EVICTED:
             tell(
+                self.config.name,
                 "evicted",
                 level="error",
                 by=peer,
@@ -322,6 +382,13 @@ class Host:
             )
             self.fail(
                 Evicted(f"{self.config.name} was evicted, says {peer}: nothing of it is let in any more")
+            )
+        elif reason == SUPERSEDED:
+            self.fail(
+                Superseded(
+                    f"{peer} has heard a later start of {self.config.name}: it runs elsewhere, or its "
+                    "directory was put back from an old backup"
+                )
             )
         elif self.refusals.theirs:
             self._senders.end()
@@ -364,6 +431,9 @@ class Host:
         else:
             self.inbox.put(message_id, payload.payload, payload.after, self._order)
 
+    def numbered(self, message_id: MessageId) -> None:
+        self.record("s", message_id.number, self.wall(), ())
+
     def stable(self, message_id: MessageId) -> None:
         self.record("k", *message_id, self.wall())
 
@@ -384,30 +454,57 @@ class Host:
 
     # ------------------------------------------------------------------------------------- the parts
 
-    def _say(self, targets: tuple[Process, ...], payload: bytes) -> Receipt:
+    def _machine(self) -> Speaker:
+        return machine_of(self.config, self.incarnation)
+
+    def _note_gone(self, peer: Process, how: str, owed: int) -> None:
+        self.record("x", peer, self.wall(), how, owed)
+
+    def _say_goodbye(self) -> None:
+        """It will never say anything again: nobody is to wait for it."""
+        try:
+            self.carrier.bye()
+        except Exception as last:
+            tell(self.config.name, "cannot say goodbye", level="warning", error=repr(last))
+
+    def _say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
         if self.refusals.theirs:
             self.refusals.check(targets)
-        now = self.now()
-        place = 0 if self.recorder is None else self.recorder.pending
-        message_id = self._say_it(targets, payload, now, self)
-        if self.recorder is not None:
-            # Before what the call delivered: this message itself, if it is for this node too.
-            audience = targets if self.entry.addressed else None
-            self.recorder.insert(place, ("s", message_id.number, self.wall(), audience))
-        self._unflushed += len(payload)
-        receipt = Receipt(message_id, len(payload), now)
-        if self.gone:
-            receipt.lost = frozenset(self.gone.keys() & targets)
+        size = len(payloads[0]) if len(payloads) == 1 else sum(map(len, payloads))
+        if self._runs is not None:
+            message_id = self._runs.add(targets, payloads, size)
+        else:
+            for payload in payloads:
+                place = 0 if self.recorder is None else self.recorder.pending
+                message_id = self._say_it(targets, payload, self.now(), self)
+                self._record_said(place, message_id, 1, targets)
+        self._unflushed += size
+        receipt = Receipt(message_id, size, self.now(), len(payloads))
+        if self.gone or self.groups.leaving:
+            receipt.lost = self.groups.leaving.union(self.gone) & frozenset(targets)
         if not self.flight.tells:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
         if self._outbox.count >= FLUSH_FRAMES:
             self._flush_due = True
             self._flush_if_due()
-        elif not self._flush_due:
-            self._flush_due = True
-            self._loop.call_soon(self._flush_if_due)
+        else:
+            self._flush_soon()
         return receipt
+
+    def _say_run(self, targets: tuple[Process, ...], payloads: list[bytes]) -> None:
+        """What was gathered goes to the protocol."""
+        place = 0 if self.recorder is None else self.recorder.pending
+        last: MessageId = self._speaker.send_run(targets, payloads, self.now(), self)  # type: ignore[union-attr]
+        self._record_said(place, last, len(payloads), targets)
+        self.flight.settle()
+
+    def _record_said(self, place: int, last: MessageId, count: int, targets: tuple[Process, ...]) -> None:
+        """Before what the call delivered: these messages themselves, if they are for this node too."""
+        if self.recorder is not None:
+            audience, now = targets if self.entry.addressed else None, self.wall()
+            for behind in range(count):
+                self.recorder.insert(place, ("s", last.number - behind, now, audience))
 
     def _learn(self, kind: type) -> tuple[int, bool]:
         declared = declaration_of(kind)
@@ -430,10 +527,16 @@ class Host:
             except Exception as error:
                 self.fail(error)
 
+    def _flush_soon(self) -> None:
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self._flush_if_due)
+
     def _flush_if_due(self) -> None:
         if self._flush_due:
             try:
                 self.flush()
+                self.groups.take_over()
             except Exception as error:
                 self.fail(error)
 
@@ -441,20 +544,29 @@ class Host:
         self._feeding = False
         try:
             now = self.now()
-            while self._backlog.frames and not self.inbox.full and self.error is None:
-                self._receive(*self._backlog.take(), now)
+            backlog, inbox = self._backlog, self.inbox
+            while backlog.frames and self.error is None and inbox.has_room(backlog.frames[0][1]):
+                self._receive(*backlog.take(), now)
             self.end_turn()
         except Exception as error:
             self.fail(error)
 
     def _room(self) -> int:
         """For how many more messages: what this node says to itself must be taken, too."""
+        if self._runs is not None and self._runs.to_itself:
+            self._runs.close_if(self.inbox.fills_with_own)
         return min(self.flight.room(), self.inbox.room_for_own)
 
     def _warn_if_deaf(self) -> None:
         if self.inbox.room_for_own <= 0:
             advice = "take messages in a task of its own"
-            tell("speaks and does not hear", level="warning", inbox=self.inbox.messages, advice=advice)
+            tell(
+                self.config.name,
+                "speaks and does not hear",
+                level="warning",
+                inbox=self.inbox.messages,
+                advice=advice,
+            )
 
     def _towards_links(self) -> int:
         """Bytes that may wait towards one peer."""

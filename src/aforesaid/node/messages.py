@@ -2,33 +2,40 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
 from aforesaid.core import Ids, MessageId, Misuse, Nanoseconds, PartialOrder, Process
+from aforesaid.node.payloads import P
 
 if TYPE_CHECKING:
+    import sqlite3
+    from contextlib import AbstractAsyncContextManager
+
     from aforesaid.node.flight import WindowFlight
 
 
-class Message:
+class Message(Generic[P]):
     """A message as it was delivered."""
 
-    __slots__ = ("_acknowledge", "_after", "_order", "id", "payload")
+    __slots__ = ("_acknowledge", "_after", "_order", "id", "offset", "payload")
 
     def __init__(
         self,
         message_id: MessageId,
-        payload: bytes,
-        acknowledge: "Callable[[Message], None]",
+        payload: P,
+        acknowledge: "Callable[[Message[P]], None]",
         after: Ids = (),
         order: PartialOrder | None = None,
+        offset: int | None = None,
     ) -> None:
         self.id = message_id
         self.payload = payload
-        self._acknowledge: Callable[[Message], None] | None = acknowledge
+        self._acknowledge: Callable[[Message[P]], None] | None = acknowledge
         self._after = after
         self._order = order
         """Of the incarnation that it was delivered to; None if messages do not carry their frontier."""
+        self.offset = offset
+        """Its number among all that this node has delivered, from 1; None: the node does not survive."""
 
     @property
     def origin(self) -> Process:
@@ -36,10 +43,41 @@ class Message:
         return self.id.origin
 
     def ack(self) -> None:
-        """The application has done with it: its place in the queue is free. Needed if acks are manual."""
+        """The application has done with it: its place in the queue is free, and a node that survives will not
+        hand it on again. Needed if acks are manual."""
         if self._acknowledge is not None:
             self._acknowledge(self)
             self._acknowledge = None
+
+    def acknowledged(self) -> None:
+        """Its place in the queue is free already."""
+        self._acknowledge = None
+
+    def transaction(self) -> "AbstractAsyncContextManager[sqlite3.Connection]":
+        """`async with message.transaction() as db`: what is written into the node's own database, and that
+        this message is done with, are there after a kill, or neither. Leave commit and rollback to it."""
+        transact = getattr(self._acknowledge, "transaction", None)
+        if transact is None:
+            raise Misuse(
+                "transaction: the message is acknowledged, or its node keeps nothing in a directory; set "
+                'directory and durability = "batch" (or retention_bytes, in a changing group)'
+            )
+        begun: AbstractAsyncContextManager[sqlite3.Connection] = transact(self)
+        return begun
+
+    @property
+    def topic(self) -> str | None:
+        """What it was published on; None: it was said to some or to all."""
+        return None
+
+    @property
+    def asks(self) -> bool:
+        """Whether its author waits for a reply."""
+        return False
+
+    async def reply(self, payload: P) -> "Receipt":
+        """Answer a request, once; waits while too much is under way."""
+        raise Misuse(f"{self.id} is no request; those that are say so: message.asks")
 
     @property
     def after(self) -> tuple[MessageId, ...]:
@@ -47,11 +85,11 @@ class Message:
         self._known_order()
         return tuple(MessageId(*each) for each in self._after)
 
-    def follows(self, other: "Message | MessageId") -> bool | None:
+    def follows(self, other: "Message[Any] | MessageId") -> bool | None:
         """Whether its author had said or taken the other one, or one that follows it; None: not known."""
         return self._known_order().precedes(_id_of(other), self.id)
 
-    def concurrent_with(self, other: "Message | MessageId") -> bool | None:
+    def concurrent_with(self, other: "Message[Any] | MessageId") -> bool | None:
         """Whether neither follows the other. None: not known, for one is not among the last `window` messages
         that this incarnation of the node said or took."""
         order, other = self._known_order(), _id_of(other)
@@ -69,15 +107,15 @@ class Message:
         return self._order
 
     def __repr__(self) -> str:
-        return f"<Message {self.id} of {len(self.payload)} bytes>"
+        return f"<Message {self.id}>"
 
 
-def _id_of(message: Message | MessageId) -> MessageId:
+def _id_of(message: Message[Any] | MessageId) -> MessageId:
     return message.id if isinstance(message, Message) else message
 
 
 class Receipt:
-    """What became of a message that was said, where the algorithm can tell."""
+    """What became of a message that was said, or of several said at once, where the algorithm can tell."""
 
     # One is made for every message: what is seldom used is set when it is.
     lost: frozenset[Process] = frozenset()
@@ -87,8 +125,12 @@ class Receipt:
     _delivered: asyncio.Future[None] | None = None
     _stable: asyncio.Future[None] | None = None
 
-    def __init__(self, message_id: MessageId, size: int, said_ns: Nanoseconds = 0) -> None:
+    def __init__(self, message_id: MessageId, size: int, said_ns: Nanoseconds = 0, count: int = 1) -> None:
         self.id = message_id
+        """Of the last one, if they are several."""
+        self.count = count
+        """How many messages were said at once with it, itself included: they have consecutive numbers, and
+        the same receivers."""
         self.size = size
         self.said_ns = said_ns
         """When it was said, by the monotonic clock."""

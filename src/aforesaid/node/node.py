@@ -1,55 +1,119 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import msgspec
 
 from aforesaid.core import SECOND, MessageId, Misuse, Process, Reason
 from aforesaid.ground import ground
-from aforesaid.node.building import carrier_of, segments_of
+from aforesaid.node.awaiting import drained, lingered, to_the_end, welcomed
+from aforesaid.node.building import carrier_of, journal_of, segments_of
 from aforesaid.node.carrying.book import Book
+from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.carrying.switchboard import Unreached
 from aforesaid.node.config import Config, Security
-from aforesaid.node.endings import Closed, Isolated
+from aforesaid.node.endings import Closed, HistoryLost, Isolated
+from aforesaid.node.history.keeper import Keeper, Since
+from aforesaid.node.history.keeping import KeepingHost
 from aforesaid.node.host import Host
-from aforesaid.node.inbox import Inbox
+from aforesaid.node.many import BATCH_MAX, say_many
 from aforesaid.node.messages import Message, Receipt
+from aforesaid.node.operating.claim import Claim
 from aforesaid.node.operating.control import Control
 from aforesaid.node.operating.explain import data_of, reasons_of, sentences_of, silences_of
 from aforesaid.node.operating.incarnations import next_incarnation
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.operating.members import Members
+from aforesaid.node.operating.metrics import text_of
+from aforesaid.node.operating.metrics_port import MetricsPort
+from aforesaid.node.operating.status import explained, status_of, waits_of
+from aforesaid.node.payloads import Codec, P, bytes_of
+from aforesaid.node.surviving import SurvivingHost
+from aforesaid.node.talking import Talking
+from aforesaid.node.transactions import Transactions
 from aforesaid.node.watch import Suspect, Watch
+from aforesaid.protocols.membership.epochs import START_COUNT_BIT
 from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
 
 TURN_MESSAGES, TURN_BYTES = 64, 1024
 """After so many messages said without waiting the rest of the loop has its turn; so many bytes are as one."""
 
-DRAIN_POLL_S = 0.005
 
-
-class Node:
+class Node(Talking[P]):
     """A process of a group: says messages, and yields those that are delivered to it."""
 
-    def __init__(self, config: Config) -> None:
+    @overload
+    def __init__(
+        self,
+        config: Config,
+        resume_from: int | None = None,
+        *,
+        history: Since | None = None,
+        payload: type[P] | Codec[P] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Node[Any]",
+        config: Config,
+        resume_from: int | None = None,
+        *,
+        history: Since | None = None,
+        payload: object,
+    ) -> None: ...
+    def __init__(
+        self,
+        config: Config,
+        resume_from: int | None = None,
+        *,
+        history: Since | None = None,
+        payload: Any = None,
+    ) -> None:
+        """`resume_from`: the offset up to which the application has all deliveries of a node that survives;
+        None: up to where it acknowledged them. `history`: what a newcomer to a group that keeps its history
+        is to have of it: "all", "from now", or what was delivered since a moment. `payload`: what is said
+        (`payloads.py`); None: bytes."""
         self.config = config = Config.of(msgspec.to_builtins(config))
+        self._survives = config.survives
+        self._keeper = Keeper(config, resume_from, history)
+        self._hands_on_again = config.survives or config.keeps
+        """Whether messages have offsets, and may come again to who was killed with them in hand."""
+        if resume_from is not None and not (self._hands_on_again and config.directory):
+            raise Misuse('resume_from: this node keeps nothing to resume from; set durability = "batch"')
+        if resume_from is not None and payload is not None:
+            raise Misuse("resume_from: with a payload type answers have offsets, too; see docs/api.md")
+        self._resume_from = resume_from
+        self._claim: Claim | None = None
+        self._untaken: Message[P] | HistoryLost | None = None
+        """The last one that was taken: who asks for the next one has done with it."""
+        self._leaving = False
+        self._group = config.group
+        """To whom a broadcast goes; to nobody once this node was dismissed."""
         self._members = frozenset(config.group)
         self._addressed = config.entry.addressed
         self._payload_bytes_max = config.payload_bytes_max
-        queues = config.queues
-        self._inbox = Inbox(queues.in_messages, queues.in_bytes, self._acknowledge, config.name)
+        acknowledge: Callable[[Message[Any]], None] = self._acknowledge
+        self._transactions: Transactions | None = None
+        if self._hands_on_again:
+            acknowledge = self._acknowledge_durably
+            if config.directory is not None:
+                acknowledge = self._transactions = Transactions(config.directory, acknowledge, self._is_next)
+        self._inbox = self._inbox_for(payload, acknowledge)
         self._book = Book()
         self._host: Host | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._control: Control | None = None
+        self._metrics: MetricsPort | None = None
         self._member = asyncio.Event()
         """Set while this node is in its group; cleared while it is between two incarnations."""
         self._turn = 0
         """What was said since the loop last had its turn."""
+        self.said = 0
+        """How many messages this node has said."""
         self._remembered: list[Address] = []
         """Where members were when this node last ran."""
         self._watch = Watch(config)
@@ -62,12 +126,11 @@ class Node:
         if self._host is not None:
             raise Misuse("a Node is entered once; make another one")
         await self._enter_group()
-        if self.config.directory is not None:
-            try:
-                await _to_the_end(self._take_questions(self.config.directory))
-            except BaseException:
-                await _to_the_end(self._stop(in_time=False))
-                raise
+        try:
+            await to_the_end(self._take_questions())
+        except BaseException:
+            await to_the_end(self._stop(in_time=False))
+            raise
         self._spawn(self._beat(), "heartbeat")
         if self._running.entry.linked:
             self._spawn(self._begin_again(), "rejoining")
@@ -79,7 +142,8 @@ class Node:
         await self.close(linger_s=self.config.linger_s if kind is None else 0.0)
 
     async def close(self, linger_s: float = 0.0) -> None:
-        """Leave: wait up to so long until others have what was said, say goodbye, and stop.
+        """Leave: wait up to so long until others have what was said, say goodbye, and stop. A node that
+        survives stops at once and says no goodbye: it will be back.
 
         Of several calls the first decides how long, and all wait until the node has stopped.
         """
@@ -90,47 +154,100 @@ class Node:
             return
         self._closing, in_time = True, True
         try:
-            if linger_s > 0 and self._host.error is None:
-                in_time = await self._linger(linger_s)
+            if linger_s > 0 and self._host.error is None and self._says_goodbye:
+                in_time = await lingered(lambda: self._running, linger_s)
         finally:
             try:
-                await _to_the_end(self._stop(in_time))
+                await to_the_end(self._stop(in_time))
             finally:
                 self._stopped.set()
 
+    async def leave(self, linger_s: float | None = None) -> None:
+        """Close for good, also if this node survives: nobody waits for it, and it cannot come back."""
+        self._leaving = True
+        await self.close(self.config.linger_s if linger_s is None else linger_s)
+
     async def drain(self) -> None:
         """Returns once nothing that was said here is under way any more."""
-        host = self._running
-        while host.busy:
-            host.check()
-            await asyncio.sleep(DRAIN_POLL_S)
+        await drained(self._running)
 
     # ------------------------------------------------------------------------------------------- messages
 
-    async def send(self, targets: Iterable[Process], payload: bytes) -> Receipt:
+    async def send(self, targets: Iterable[Process], payload: P) -> Receipt:
         """Say it to these peers; waits while too much is under way."""
         audience = (targets,) if isinstance(targets, str) else tuple(targets)
         if not self._members.issuperset(audience) or not self._addressed:
             self._refuse(audience)
-        receipt = self._say_now(audience, payload)
-        return receipt or await self._say(audience, _bytes_of(payload))
+        data: Any = payload if self._letters is None else self._letters.sealed(payload)
+        receipt = self._say_now(audience, data) or await self._say(audience, (bytes_of(data),))
+        self.said += 1
+        if self._survives:
+            await self._forced()
+        return receipt
 
-    async def broadcast(self, payload: bytes) -> Receipt:
+    async def broadcast(self, payload: P) -> Receipt:
         """Say it to everyone, this node included; waits while too much is under way."""
-        receipt = self._say_now(self.config.group, payload)
-        return receipt or await self._say(self.config.group, _bytes_of(payload))
+        group = self._group or self._refuse(())
+        data: Any = payload if self._letters is None else self._letters.sealed(payload)
+        receipt = self._say_now(group, data) or await self._say(group, (bytes_of(data),))
+        self.said += 1
+        if self._survives:
+            await self._forced()
+        return receipt
 
-    def __aiter__(self) -> AsyncIterator[Message]:
+    async def send_many(self, targets: Iterable[Process], payloads: Iterable[P]) -> Receipt:
+        """Say these, one after the other, to these peers; the receipt is of the last, and so of all."""
+        audience = (targets,) if isinstance(targets, str) else tuple(targets)
+        if not self._members.issuperset(audience) or not self._addressed:
+            self._refuse(audience)
+        return await self._say_many(audience, payloads)
+
+    async def broadcast_many(self, payloads: Iterable[P]) -> Receipt:
+        """Say these, one after the other, to everyone; the receipt is of the last, and so of all."""
+        return await self._say_many(self.config.group, payloads)
+
+    async def batches(self) -> AsyncIterator[list[Message[P]]]:
+        """All messages that are there, up to `BATCH_MAX`, as often as there are any. Who asks for the next
+        ones has done with these, unless acks are manual."""
+        self._running  # noqa: B018  (raises if the node was never started)
+        automatic = self.config.acks == "automatic"
+        while batch := await self._inbox.take_all(BATCH_MAX):
+            if automatic and not self._survives:
+                self._acknowledge_all(batch)
+            yield batch
+            if automatic and self._survives:
+                for message in batch:
+                    message.ack()
+
+    def __aiter__(self) -> AsyncIterator[Message[P]]:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[P]:
         self._running  # noqa: B018  (raises if the node was never started)
-        message = await self._inbox.take()
+        if self._untaken is not None:
+            self._untaken.ack()
+            self._untaken = None
+        try:
+            message = await self._inbox.take()
+        except HistoryLost as lost:
+            self._untaken = lost
+            raise
         if message is None:
             raise StopAsyncIteration
         if self.config.acks == "automatic":
-            message.ack()
+            if self._hands_on_again:
+                # It is not to be lost if the application is killed while it has it in hand.
+                self._untaken = message
+            else:
+                message.ack()
         return message
+
+    def on_snapshot(
+        self, give: Callable[[], tuple[bytes, int]] | None = None, take: Callable[[bytes], None] | None = None
+    ) -> None:
+        """Before the node is entered: how the application gives its state, with the offset of the last
+        message in it, to who lacks messages that are not kept any more, and how it takes another's."""
+        self._keeper.on_snapshot(give, take)
 
     # ------------------------------------------------------------------------------------------ questions
 
@@ -139,9 +256,19 @@ class Node:
         return self.config.name
 
     @property
+    def members(self) -> tuple[Process, ...]:
+        """To whom a broadcast goes now, this node included."""
+        return self._group
+
+    @property
     def address(self) -> Address:
         """Where this node listens."""
         return self._running.carrier.address
+
+    @property
+    def metrics_address(self) -> Address | None:
+        """Where it answers GET /metrics; None: nowhere."""
+        return None if self._metrics is None else self._metrics.address
 
     @property
     def incarnation(self) -> int:
@@ -189,6 +316,23 @@ class Node:
         self._running.check()
         self._running.evict(peer)
 
+    async def admit(self, peer: Process, address: str) -> None:
+        """Let a newcomer into the group, which is there and has this node among its peers; docs/node.md."""
+        await self._running.groups.admit(peer, address)
+        await self._forced()
+
+    async def dismiss(self, peer: Process) -> None:
+        """Have a peer, or this node, leave with all that it said and was said to it; docs/node.md."""
+        self._running.groups.dismiss(peer)
+        await self._forced()
+
+    def _regroup(self) -> None:
+        host = self._running
+        self.config = msgspec.structs.replace(self.config, peers=host.config.peers)
+        self._group = host.groups.audience
+        self._members = frozenset(self._group)
+        self._watch.regroup([peer for peer in self.config.peers if peer not in host.gone])
+
     def introduce(self, peers: Mapping[Process, str]) -> None:
         """Where these peers of a fixed group are from here on; needed where the configuration says port 0."""
         if strangers := [name for name in peers if name not in self.config.peers]:
@@ -197,6 +341,8 @@ class Node:
         msgspec.structs.replace(config, listen=str(self.address)).validate()
         self._running.check()
         self.config = config
+        self._running.config = msgspec.structs.replace(self._running.config, peers=config.peers)
+        self._running.groups.locate(dict(peers))
         for name, text in peers.items():
             self._running.carrier.introduce(name, Address.parse(text))
 
@@ -209,15 +355,45 @@ class Node:
         config = msgspec.structs.replace(self.config, security=security)
         await self._running.carrier.rekey(config)
         self.config = config
-        tell("rekeyed", name=config.name, cluster_key=cluster_key)
+        tell(self.config.name, "rekeyed", cluster_key=cluster_key)
+
+    @property
+    def delivered(self) -> int:
+        """How many messages were delivered to this node, its own included."""
+        return self._inbox.delivered
+
+    @property
+    def closing(self) -> bool:
+        return self._closing
+
+    @property
+    def outside(self) -> bool:
+        """True while it looks for a group that it has lost (prc_spray)."""
+        return not self._member.is_set()
+
+    def status(self) -> dict[str, Any]:
+        """How this node is, as plain data: `aforesaid top --json` prints it."""
+        return status_of(self, self._running)
+
+    def waits(self) -> list[dict[str, Any]]:
+        """What waits longest: for each peer its oldest message that is under way, and why it waits."""
+        host = self._running
+        return explained(host, waits_of(host))
 
     def gauges(self) -> dict[str, int]:
         """How much is held, by kind: of the protocol and of the queues around it."""
-        host, suspects = self._running, self.suspects
+        suspects = self.suspects
         return {
-            **host.machine.gauges(),
+            **self._running.machine.gauges(),
             "suspects": len(suspects),
             "owed_to_suspects": sum(each.owed for each in suspects.values()),
+            **self.queues(),
+        }
+
+    def queues(self) -> dict[str, int]:
+        """How much is held around the protocol."""
+        host = self._running
+        return {
             "under_way": host.flight.held,
             "inbox_messages": self._inbox.messages,
             "inbox_bytes": self._inbox.bytes,
@@ -227,7 +403,7 @@ class Node:
     @property
     def refused(self) -> dict[str, int]:
         """How many packets were not let in, by reason."""
-        return dict(self._running.refused)
+        return dict(self._running.refused + self._inbox.refused)
 
     # ------------------------------------------------------------------------------------------ the parts
 
@@ -247,33 +423,83 @@ class Node:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._running.fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
-    def _acknowledge(self, message: Message) -> None:
+    def _acknowledge(self, message: Message[Any]) -> None:
         """The application has done with a message."""
         self._inbox.done(message)
         if self._host is not None:
             self._host.taken()
 
-    def _refuse(self, audience: tuple[Process, ...]) -> None:
+    def _acknowledge_all(self, batch: list[Message[P]]) -> None:
+        self._inbox.done_all(batch)
+        if self._host is not None:
+            self._host.taken()
+
+    def _acknowledge_durably(self, message: Message[Any]) -> None:
+        self._acknowledge(message)
+        if isinstance(self._host, SurvivingHost | KeepingHost) and message.offset is not None:
+            self._host.acknowledge(message.offset)
+
+    def _is_next(self, offset: int) -> bool:
+        """Whether the application has acknowledged all that came before this delivery."""
+        return isinstance(self._host, SurvivingHost | KeepingHost) and self._host.cursor == offset - 1
+
+    def _stored(self) -> int | None:
+        return None if self._transactions is None else self._transactions.stored()
+
+    @property
+    def _says_goodbye(self) -> bool:
+        return self._leaving or not self._survives
+
+    async def _forced(self) -> None:
+        if isinstance(self._host, SurvivingHost):
+            await self._host.forced()
+
+    def _refuse(self, audience: tuple[Process, ...]) -> Any:
+        self._running.groups.check()
         if not self._addressed:
             raise Misuse(
                 f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_in_order"
             )
         strangers = ", ".join(str(name) for name in audience if name not in self._members)
-        raise Misuse(f"{strangers} is not in the group: {', '.join(self.config.group)}")
+        raise Misuse(f"{strangers} is not in the group: {', '.join(self._group)}")
+
+    def _checked(self, payload: bytes) -> bytes:
+        if type(payload) is not bytes:
+            payload = bytes_of(payload)
+        if len(payload) > self._payload_bytes_max:
+            raise Misuse(f"a payload of {len(payload)} bytes; payload_bytes_max is {self._payload_bytes_max}")
+        return payload
 
     def _say_now(self, audience: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room and it is not the loop's turn: most messages go this way."""
-        if type(payload) is not bytes:
-            payload = _bytes_of(payload)
-        if len(payload) > self._payload_bytes_max:
-            raise Misuse(f"a payload of {len(payload)} bytes; payload_bytes_max is {self._payload_bytes_max}")
+        payload = self._checked(payload)
         self._turn += 1 + len(payload) // TURN_BYTES
         if self._turn >= TURN_MESSAGES or self._closing or self._host is None:
             self._turn = 0
             return None
-        return self._host.say_now(audience, payload)
+        return self._host.say_now(audience, (payload,))
 
-    async def _say(self, audience: tuple[Process, ...], payload: bytes) -> Receipt:
+    async def _say_many(self, audience: tuple[Process, ...], payloads: Iterable[P]) -> Receipt:
+        data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
+        said = [self._checked(payload) for payload in data]
+        receipt = await say_many(said, partial(self._say_some, audience))
+        if self._survives:
+            await self._forced()
+        return receipt
+
+    async def _say_some(
+        self, audience: tuple[Process, ...], payloads: Sequence[bytes]
+    ) -> tuple[int, Receipt]:
+        """As many as there is room for; one, once there is room for it, if there is none."""
+        some = payloads[: 0 if self._closing else self._running.room]
+        receipt = self._running.say_now(audience, some) if some else None
+        if receipt is None:
+            some = payloads[:1]
+            receipt = await self._say(audience, some)
+        self.said += len(some)
+        return len(some), receipt
+
+    async def _say(self, audience: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
         while True:
             if self._closing:
                 self._running.check()  # It may have ended for a reason.
@@ -281,7 +507,7 @@ class Node:
             await asyncio.sleep(0)
             host = self._running
             try:
-                return host.say_now(audience, payload) or await host.say(audience, payload)
+                return host.say_now(audience, payloads) or await host.say(audience, payloads)
             except Isolated:
                 if self._closing:
                     raise
@@ -293,59 +519,98 @@ class Node:
             async with asyncio.timeout(2 * self.config.outside_s):
                 await self._member.wait()
         except TimeoutError:
-            known = dict.fromkeys(self._book.best(but=self.config.name) + self._contacts())
             away = f"{self.config.name} has been outside its group for {2 * self.config.outside_s:g} s"
-            raise Isolated(f"{away}; nobody lets it in at {', '.join(map(str, known))}") from None
+            raise Isolated(f"{away}; nobody lets it in at {', '.join(map(str, self._known()))}") from None
 
     def _contacts(self) -> list[Address]:
         return [Address.parse(text) for text in self.config.contacts]
 
+    def _known(self) -> list[Address]:
+        """Where members of its group may be, the likeliest first."""
+        return list(dict.fromkeys(self._book.best(self.config.name) + self._contacts() + self._remembered))
+
     async def _enter_group(self) -> None:
         """Found a group, or join one; who was a member before has lost it, and looks for it."""
+        if self._survives:
+            await self._come_back()
+            return
+        if self.config.keeps and self.config.directory is not None:
+            self._claim = Claim(self.config.directory)
+            self._keeper.stored = self._stored()
         self._remembered = Members(self.config.directory).read() if self.config.entry.linked else []
-        if self._remembered:
-            await self._rejoin(0, None)
-        else:
-            await self._start(next_incarnation(self.config.directory), self._contacts(), newcomer=True)
+        try:
+            if self._remembered:
+                await self._rejoin(0, None)
+            else:
+                await self._start(self._next_incarnation(), self._contacts(), newcomer=True)
+        except BaseException:
+            self._keeper.close()
+            if self._claim is not None:
+                self._claim.release()
+            raise
+
+    def _next_incarnation(self, last: int = 0) -> int:
+        return next_incarnation(self.config.directory, last, claimed=self._claim is not None)
+
+    async def _come_back(self) -> None:
+        """Begin, or go on where the last start was killed."""
+        config = self.config
+        self._claim = Claim(str(config.directory))
+        try:
+            host = SurvivingHost(config, self._inbox, self._carrier, journal_of(config))
+            self._recall(host)
+            stored = self._stored()
+            await self._run(host, (), newcomer=False, prepare=lambda: host.resume(self._resume_from, stored))
+        except BaseException:
+            self._claim.release()
+            raise
+
+    def _carrier(self, above: Host) -> Carrier:
+        return carrier_of(self.config, above.incarnation, above.start, above, self._book)
 
     async def _start(self, incarnation: int, contacts: Sequence[Address], newcomer: bool = False) -> None:
         """Begin an incarnation; it founds a group, or joins one through the first member that is there."""
         config = self.config
-        host = Host(
-            config, incarnation, self._inbox, lambda above: carrier_of(config, incarnation, above, self._book)
-        )
-        try:
+        host = self._keeper.host(config, incarnation, self._inbox, self._carrier)
+
+        def prepare() -> None:
             if config.directory is not None and config.trace:
                 host.recorder = segments_of(config, incarnation, host.wall(), joined=bool(contacts))
+
+        await self._run(host, contacts, newcomer, prepare)
+
+    async def _run(
+        self, host: Host, contacts: Sequence[Address], newcomer: bool, prepare: Callable[[], None]
+    ) -> None:
+        try:
+            prepare()
             # From here on others may speak to us, and what they say must find the trace open.
             await host.carrier.start()
             contact = await host.carrier.call(*contacts, newcomer=newcomer) if contacts else None
             host.begin(contact)
-            await self._welcomed(host, contact)
+            # Who has a long past to hear first is not waited for: its application is to take it meanwhile.
+            if not isinstance(host, KeepingHost):
+                await welcomed(host, contact)
         except BaseException as error:
             await self._end(host, "isolated", drained=False, error=Isolated(str(error)))
             raise
         self._host = host
+        host.groups.on_change = self._regroup
+        host.groups.locate({self.config.name: self.config.advertise or str(host.carrier.address)})
+        self._regroup()
         self._member.set()
-        tell("started", name=config.name, incarnation=incarnation, address=str(host.carrier.address))
+        address, start = str(host.carrier.address), host.start >> START_COUNT_BIT
+        tell(self.config.name, "started", incarnation=host.incarnation, start=start, address=address)
 
-    async def _take_questions(self, directory: str) -> None:
-        control = Control(self, directory)
-        await control.start()
-        self._control = control
-
-    async def _welcomed(self, host: Host, contact: Process | None) -> None:
-        """Returns once the node is a member; Misuse if it was not let in."""
-        waits = [asyncio.create_task(host.inside.wait()), asyncio.create_task(host.isolation.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-        host.check()
-        if not host.inside.is_set():
-            raise Misuse(f"contact: {contact} did not let {self.config.name} in")
+    async def _take_questions(self) -> None:
+        if self.config.directory is not None:
+            control = Control(self, self.config.directory, self._claim)
+            await control.start()
+            self._control = control
+        if self.config.metrics is not None:
+            metrics = MetricsPort(lambda: text_of(self.status()))
+            await metrics.open(Address.parse(self.config.metrics))
+            self._metrics = metrics
 
     async def _beat(self) -> None:
         """One timer for all peers."""
@@ -356,6 +621,7 @@ class Node:
             if host.error is not None and not isinstance(host.error, Isolated):
                 return  # Who has failed is not to be taken for alive.
             self._watch.beat(host)
+            host.taken()  # Who waits for room may have some, now that a peer is known to be away.
             if host.entry.linked:
                 members.keep(host.carrier.members())
 
@@ -364,10 +630,10 @@ class Node:
         while True:
             host = self._running
             await host.isolation.wait()
-            if is_the_whole_group(host.carrier.members() + self._contacts()):
+            if host.is_member() and is_the_whole_group(host.carrier.members() + self._contacts()):
                 host.isolation.clear()
                 continue
-            tell("rejoining", level="warning", name=self.config.name, elsewhere=str(host.elsewhere or ""))
+            tell(self.config.name, "rejoining", level="warning", elsewhere=str(host.elsewhere or ""))
             self._member.clear()
             isolated = Isolated(f"{self.config.name} is isolated")
             await self._end(host, "isolated", drained=False, error=isolated)
@@ -381,93 +647,55 @@ class Node:
         clock = ground().monotonic_ns
         despair = clock() + round(self.config.outside_s * SECOND)
         while True:
-            last = next_incarnation(self.config.directory, last)
-            known = self._book.best(but=self.config.name) + self._contacts() + self._remembered
+            last = self._next_incarnation(last)
             try:
-                await self._start(last, rejoining.places(known))
+                await self._start(last, rejoining.places(self._known()))
                 return
             except Unreached as error:
-                tell("cannot rejoin", level="warning", error=str(error))
+                tell(self.config.name, "cannot rejoin", level="warning", error=str(error))
                 if rejoining.unreached(error.search, despairs=clock() > despair):
                     continue
             except Misuse as error:
-                tell("cannot rejoin", level="warning", error=str(error))
+                tell(self.config.name, "cannot rejoin", level="warning", error=str(error))
                 rejoining.not_let_in()
             await asyncio.sleep(self.config.heartbeat_s)
-
-    async def _linger(self, linger_s: float) -> bool:
-        """False if there was more to do than there was time."""
-        self._inbox.closing = True
-        self._running.taken()
-        try:
-            async with asyncio.timeout(linger_s):
-                await self.drain()
-                if self._running.entry.linked:
-                    await self._hand_over()
-                    await self.drain()
-        except Isolated:
-            # Whoever could have heard is gone; there is nothing to wait for.
-            tell("closed while isolated", level="warning", name=self.config.name)
-        except TimeoutError:
-            host = self._running
-            tell("closed too early", level="warning", under_way=host.flight.held, **host.machine.gauges())
-            return False
-        return True
-
-    async def _hand_over(self) -> None:
-        """Until the neighbours have linked with each other, where they have few other links."""
-        host, began = self._running, self._running.now()
-        host.hand_over()
-        while host.needed:
-            host.check()
-            await asyncio.sleep(DRAIN_POLL_S)
-        # The last steps of a handshake need no mediator, and take less than those that did.
-        await asyncio.sleep((host.now() - began) / SECOND)
 
     async def _stop(self, in_time: bool) -> None:
         if self._control is not None:
             await self._control.close()
+        if self._metrics is not None:
+            await self._metrics.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         host = self._running
-        drained = in_time and host.error is None and not host.busy
+        drained = in_time and (host.error is None or host.groups.has_taken_leave) and not host.busy
         self._inbox.close()
         self._member.set()  # Whoever waits for the next incarnation hears that there is none.
         try:
-            if host.error is None:
+            if host.error is None and self._says_goodbye:
+                if isinstance(host, SurvivingHost):
+                    host.leave_for_good()
                 host.leave()
                 host.carrier.bye()
         finally:
-            await self._end(host, "closed", drained, Closed(f"{self.config.name} is closed"))
+            try:
+                await self._end(host, "closed", drained, Closed(f"{self.config.name} is closed"))
+            finally:
+                self._keeper.close()
+                if self._transactions is not None:
+                    self._transactions.close()
+                if self._control is not None:
+                    self._control.release()
 
     async def _end(self, host: Host, how: str, drained: bool, error: Exception) -> None:
-        host.record("e", host.wall(), how, drained)
+        await host.finish()
+        if self._says_goodbye:
+            host.record("e", host.wall(), how, drained)
         host.end(error)
         recorder, host.recorder = host.recorder, None
         try:
             if recorder is not None:
                 recorder.close()
         finally:
-            await _to_the_end(host.carrier.close())
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await what must not be left half done; who is cancelled meanwhile hears of it afterwards."""
-    task, cancelled = asyncio.ensure_future(work), None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
-
-
-def _bytes_of(payload: Any) -> bytes:
-    if isinstance(payload, bytes):
-        return payload
-    if isinstance(payload, bytearray | memoryview):
-        return bytes(payload)
-    raise Misuse(f"a payload is bytes, not {type(payload).__name__}")
+            await to_the_end(host.carrier.close())

@@ -27,6 +27,7 @@ OURS = {
     "stranger": "it is not among our peers",
     "incarnation": "it is another start of the peer, without what the group relies on; start the group anew",
     "claimed": "it has the name of another node that runs",
+    "superseded": "a later start of the peer was heard",
     "another name": "another node is at its address",
 }
 """What was not let in, by the reason that is counted."""
@@ -46,6 +47,7 @@ class Refusals:
     """Of one incarnation of a node."""
 
     def __init__(self, config: Config) -> None:
+        self._name = config.name
         self._peers = frozenset(config.peers)
         self._worth_a_word = OURS.keys() - (USUAL if config.entry.linked else ())
         self._now = ground().monotonic_ns
@@ -54,6 +56,10 @@ class Refusals:
         """Of peers: the last refusal, and when it was."""
         self.theirs: dict[Process, str] = {}
         """By peer, why it does not let this node in."""
+
+    def regroup(self, peers: Collection[Process]) -> None:
+        """These are the peers from here on."""
+        self._peers = frozenset(peers)
 
     def turned_away(self, peer: Process, reason: str) -> None:
         """A peer says why this node is not let in."""
@@ -94,4 +100,10 @@ class Refusals:
         now, key = self._now(), (event, reason, peer)
         if now - self._told.get(key, now - AGAIN) >= AGAIN:
             self._told[key] = now
-            tell(event, level="warning", **({"peer": peer, **fields} if peer else fields), reason=words)
+            tell(
+                self._name,
+                event,
+                level="warning",
+                **({"peer": peer, **fields} if peer else fields),
+                reason=words,
+            )

@@ -3,6 +3,7 @@
 Who is suspected, and who may evict, is decided in `protocols.membership.suspicion`.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from aforesaid.core import SECOND, MessageId, Owing, Process
@@ -44,10 +45,15 @@ class Watch:
         self._kept: set[Process] = set()
         """Who would be evicted if this node heard most of the others, and was told of."""
 
+    def regroup(self, peers: Collection[Process]) -> None:
+        """These are the peers from here on."""
+        self._suspicion.regroup(peers)
+
     def beat(self, host: Host) -> None:
         """Once per heartbeat."""
         now, suspicion = host.now(), self._suspicion
         host.carrier.beat(now)
+        host.groups.take_over()
         for peer in host.gone:
             suspicion.forget(peer)
         suspicion.look({peer: host.carrier.heard_ns(peer) for peer in suspicion.silences}, now)
@@ -58,27 +64,38 @@ class Watch:
 
     def suspects(self, host: Host) -> dict[Process, Suspect]:
         """Who is suspected now."""
-        return {peer: self._suspect(host, peer) for peer in self._suspicion.suspects if peer not in host.gone}
-
-    def _suspect(self, host: Host, peer: Process) -> Suspect:
-        owed = host.machine.owed(peer) if isinstance(host.machine, Owing) else 0
-        return Suspect(self._suspicion.silences[peer].lasts / SECOND, owed, host.flight.oldest(peer))
+        suspects = [peer for peer in self._suspicion.suspects if peer not in host.gone]
+        waits = host.flight.waits() if suspects else {}
+        found = {}
+        for peer in suspects:
+            oldest = waits[peer].id if peer in waits else None
+            found[peer] = Suspect(self._suspicion.silences[peer].lasts / SECOND, _owed(host, peer), oldest)
+        return found
 
     def _warn(self, host: Host) -> None:
         suspects = set(self._suspicion.suspects)
-        for peer in sorted(suspects - self._told):
-            silent_s, owed, oldest = self._suspect(host, peer)
+        for peer, (silent_s, owed, oldest) in sorted(self.suspects(host).items()):
+            if peer in self._told:
+                continue
             first = {} if oldest is None else {"oldest": str(oldest)}
-            tell("suspected", level="warning", peer=peer, silent_s=round(silent_s, 1), owed=owed, **first)
+            tell(
+                host.config.name,
+                "suspected",
+                level="warning",
+                peer=peer,
+                silent_s=round(silent_s, 1),
+                owed=owed,
+                **first,
+            )
         for peer in sorted(self._told - suspects - host.gone.keys()):
-            tell("heard again", peer=peer, owed=self._suspect(host, peer).owed)
+            tell(host.config.name, "heard again", peer=peer, owed=_owed(host, peer))
         self._told = suspects
         self._kept &= suspects
         for peer, silence in self._suspicion.silences.items():
             if not silence.met and silence.lasts > self._never and peer not in self._unmet:
                 self._unmet.add(peer)
                 advice = "is it started, at this address, with this node among its peers?"
-                tell("never heard", level="warning", peer=peer, advice=advice)
+                tell(host.config.name, "never heard", level="warning", peer=peer, advice=advice)
 
     def _evict(self, host: Host) -> None:
         overdue = self._suspicion.overdue(self._evict_after)
@@ -91,4 +108,8 @@ class Watch:
                 advice = (
                     "most of the group is silent, so this node may be cut off itself; an operator decides"
                 )
-                tell("not evicted", level="warning", peer=peer, advice=advice)
+                tell(host.config.name, "not evicted", level="warning", peer=peer, advice=advice)
+
+
+def _owed(host: Host, peer: Process) -> int:
+    return host.machine.owed(peer) if isinstance(host.machine, Owing) else 0

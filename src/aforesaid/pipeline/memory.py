@@ -1,7 +1,10 @@
-"""How much memory a process has held at most."""
+"""How much memory a process has held at most; and how to go without the search for garbage."""
 
+import gc
 import re
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -13,3 +16,13 @@ def peak_memory_bytes(process: int | None = None) -> int:
         return 0 if process else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     peak = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(peak[1]) * 1024 if peak else 0
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the search for garbage that refers to itself: there is none, and it takes half of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -44,6 +44,10 @@ class Setup:
     group: tuple[Process, ...]
     incarnation: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    addresses: Mapping[Process, str] = field(default_factory=dict)
+    """Where the members are, if anybody knows."""
+    newcomer: bool = False
+    """True if it is to be admitted by one of its group, which is not the whole one then."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,9 @@ class Algorithm:
     Whether everyone hears everything then depends on the links: liveness is promised if they end strongly
     connected.
     """
+    tells: type | None = None
+    """Where members may be admitted and dismissed, what the protocol says of its group: its protocol object
+    offers `Admitting`."""
     samples: bool = False
     """True if it keeps its overlay up by itself; otherwise somebody has to open links."""
     promises_if_crashed: tuple[str, ...] | None = None

@@ -1,6 +1,6 @@
 """The catalog: every algorithm by name. Causal broadcasts without vectors may carry their frontier."""
 
-from aforesaid.core import Misuse
+from aforesaid.core import Misuse, meant
 from aforesaid.protocols import outside
 from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.broadcast import newtop, no_waiting, pak, tree, unordered, waiting
@@ -51,8 +51,9 @@ def algorithm(name: str) -> Algorithm:
     """The entry of that name, or the one from outside that it refers to (`protocols.outside`)."""
     entry = CATALOG.get(name) or outside.find(name, CATALOG)
     if entry is None:
+        known = (*CATALOG, *outside.offered())
         raise Misuse(
-            f"unknown algorithm {name!r}; there are: {', '.join((*CATALOG, *outside.offered()))}; "
+            f"unknown algorithm {name!r}{meant(name, known)} there are: {', '.join(known)}; "
             "one of your own is written path.py:ENTRY"
         )
     return entry

@@ -60,12 +60,26 @@ class Resend(NamedTuple):
     peer: Process
 
 
+class Tally:
+    """How many messages were sent again. Operators want to know; nothing is decided by it, so that states of
+    a protocol that differ in nothing else are the same (`core.freeze`)."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def frozen(self) -> tuple[()]:
+        return ()
+
+
 class Pace(NamedTuple):
-    """The settings."""
+    """The settings, and what is counted of all peers together."""
 
     resend_after: Nanoseconds
     backoff_max: int
     in_flight: int
+    again: Tally
 
 
 class RoundTrip:
@@ -229,6 +243,7 @@ class Flight(RoundTrip):
             number = lost.popleft()
             if number in sent:
                 self.strayed -= 1
+                self.pace.again.count += 1
                 break
         else:
             if not self.queue:

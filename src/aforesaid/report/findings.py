@@ -7,6 +7,7 @@ delivery) and read whole. A directory may also be one run's trace: then the page
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,9 @@ METRICS = ("runs", "latency", "histogram", "series", "growth")
 TRACE = ("runs", "processes", "messages")
 """Tables that show a directory to be one run's trace."""
 
+RUNS_TOLD_MAX = 10
+"""Of a directory of runs, so many are told in detail: `audit` and `metrics` are for more."""
+
 
 @dataclass
 class Findings:
@@ -36,8 +40,12 @@ class Findings:
     """What the audit says of itself."""
     traces: list[ParquetTrace] = field(default_factory=list)
     """Runs to be told in detail."""
+    drawn: bool = False
+    """Whether they are drawn even where nothing was violated."""
     note: str = ""
     """What was done, in the words of whoever did it."""
+    made: str = ""
+    """The day on which the latest of what was found was written; so the same findings make the same page."""
 
     def rows(self, name: str) -> list[Row]:
         return self.tables.get(name, [])
@@ -56,12 +64,14 @@ def read_findings(directories: Sequence[Path]) -> Findings:
             )
         if all((directory / f"{name}.parquet").exists() for name in TRACE):
             found.traces.append(open_trace(directory))
-        elif not _read(directory, found):
+        elif not _read(directory, found) and not _read_runs(directory, found):
             wanted = ", ".join(f"{name}.parquet" for name in (*SWEEP, *AUDIT[:1], *METRICS[1:2]))
             raise Misuse(
                 f"{directory} has no tables of sweep, audit or metrics, such as {wanted}; and is no trace"
             )
         found.sources.append(str(directory))
+    written = [file.stat().st_mtime for directory in directories for file in directory.rglob("*.parquet")]
+    found.made = datetime.fromtimestamp(max(written), UTC).date().isoformat()
     return found
 
 
@@ -84,6 +94,15 @@ def _read(directory: Path, found: Findings) -> bool:
         except ValueError as error:
             raise Misuse(f"cannot read {summary}: {error}") from error
     return True
+
+
+def _read_runs(directory: Path, found: Findings) -> bool:
+    """Add the traces of a directory of runs, the first of them; whether there are any."""
+    runs = sorted(directory.glob("run=*"))
+    found.traces += [open_trace(run) for run in runs[:RUNS_TOLD_MAX]]
+    if len(runs) > RUNS_TOLD_MAX:
+        found.note += f"{directory} has {len(runs):,} runs; the first {RUNS_TOLD_MAX} of them are told here. "
+    return bool(runs)
 
 
 def _table(path: Path) -> list[Row]:

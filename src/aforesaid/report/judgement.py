@@ -5,6 +5,7 @@ from html import escape
 
 from aforesaid.report.findings import Findings, Row
 from aforesaid.report.markup import badge, section, table
+from aforesaid.report.matrix import matrix, unpromised
 
 SENTENCES_MAX = 20
 """Violations told on the page."""
@@ -16,7 +17,7 @@ def headline(found: Findings) -> tuple[str, str]:
     """The verdict on everything: its value, and one sentence."""
     values = _values(found)
     failed = sum(row["state"] == "failed" for row in found.rows("sweep"))
-    failing = f" {_count(failed, 'scenario')} failed." if failed else ""
+    failing = (f" {_count(failed, 'scenario')} failed." if failed else "") + unpromised(found)
     if not values:
         return "unknown", f"Not judged: there is no verdict on these runs.{failing}"
     counts = Counter(values.values())
@@ -31,14 +32,15 @@ def headline(found: Findings) -> tuple[str, str]:
     if counts["unknown"]:
         return (
             "unknown",
-            f"Undecided: nothing was violated, but {counts['unknown']:,} of {runs} ended too early.{failing}",
+            f"Undecided: nothing was violated, but of {counts['unknown']:,} of {runs} too little is known."
+            f"{failing}",
         )
     kept = f"Kept: all that was required of {runs} was kept."
     return ("unknown" if failed else "kept"), f"{kept}{failing}"
 
 
 def section_of_verdicts(found: Findings) -> str:
-    """Each property over all runs, then the violations as sentences."""
+    """Each property over all runs, what each algorithm kept, then the violations as sentences."""
     verdicts = [row for row in found.rows("verdicts") if row["required"]]
     if not verdicts:
         return _section_of_checks(found)
@@ -52,6 +54,7 @@ def section_of_verdicts(found: Findings) -> str:
     rows.sort(key=lambda row: next(place for place, value in enumerate(_GRAVITY) if value in row[1]))
     columns = ["property", "verdict", "runs kept", "unknown", "violated", "violations"]
     body = table("What was required, over all runs", columns, rows, 2)
+    body += matrix(found)
     return section("Verdict", body + _sentences(found) + _notes(verdicts) + _counted(found.summary))
 
 
@@ -102,10 +105,15 @@ def _section_of_checks(found: Findings) -> str:
 
 
 def _sentences(found: Findings) -> str:
+    """What was promised first, then what was not."""
     required = {(row["run"], row["property"]) for row in found.rows("verdicts") if row["required"]}
-    violations = [row for row in found.rows("violations") if (row["run"], row["property"]) in required]
-    violations.sort(key=lambda row: row["rank"])
-    return _list([(row["run"], f"{row['property']}: {row['sentence']}") for row in violations])
+    told = []
+    for row in sorted(found.rows("violations"), key=lambda row: row["rank"]):
+        promised = (row["run"], row["property"]) in required
+        words = "" if promised else " (not promised)"
+        told.append((not promised, row["run"], f"{row['property']}{words}: {row['sentence']}"))
+    told.sort(key=lambda each: each[0])
+    return _list([(run, sentence) for _, run, sentence in told])
 
 
 def _list(told: list[tuple[str, str]]) -> str:

@@ -62,10 +62,10 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{body}</details>\n"
 
 
-def badge(value: str) -> Html:
-    """A verdict: a mark and a word, so that colour is not needed."""
+def badge(value: str, words: str = "") -> Html:
+    """A verdict: a mark and a word, or more of them, so that colour is not needed."""
     mark = {"kept": "\u2713", "violated": "\u2717", "unknown": "?", "failed": "\u2717"}[value]
-    return Html(f'<span class="badge {value}">{mark}\u00a0{value}</span>')
+    return Html(f'<span class="badge {value}">{mark}\u00a0{escape(words or value)}</span>')
 
 
 def _number(is_number: bool) -> str:

@@ -10,6 +10,8 @@ from aforesaid.report.markup import STYLE, facts, section
 from aforesaid.report.measurements import section_of_growth, section_of_latency, section_of_series
 from aforesaid.report.runs import section_of_note, sections_of_traces
 
+SEEDS_TOLD = 12
+
 
 def page(found: Findings) -> str:
     """The whole page."""
@@ -42,7 +44,8 @@ def page(found: Findings) -> str:
 <h1 class="{value}">{escape(sentence)}</h1>
 </header>
 {"".join(sections)}
-<footer><p>Made by aforesaid {escape(__version__)} from {escape(", ".join(found.sources))}.</p></footer>
+<footer><p>Made by aforesaid {escape(__version__)} from {escape(", ".join(found.sources))}
+of {found.made}.</p></footer>
 </main>
 </body>
 </html>
@@ -64,7 +67,7 @@ def section_of_runs(found: Findings) -> str:
         ("versions", "; ".join(_distinct([row for row in done if row.get("code_version")], "code_version"))),
         ("processes", ", ".join(_distinct(rows, "processes"))),
         ("settings", "; ".join(name for name in _distinct(found.rows("runs"), "setting") if name)),
-        ("seeds", f"{len(_distinct(rows, 'seed')):,}"),
+        ("seeds", _seeds_told(rows)),
         ("messages", f"{sum(row['messages'] or 0 for row in done):,} sent"),
         ("deliveries", f"{sum(row['deliveries'] or 0 for row in done):,}"),
     ]
@@ -76,6 +79,13 @@ def section_of_runs(found: Findings) -> str:
 
 def _runs_told(rows: Sequence[Row], done: int) -> str:
     return f"{done:,}" if done == len(rows) else f"{done:,} of {len(rows):,}; {len(rows) - done:,} failed"
+
+
+def _seeds_told(rows: Sequence[Row]) -> str:
+    seeds = sorted({row["seed"] for row in rows})
+    if len(seeds) <= SEEDS_TOLD:
+        return ", ".join(map(str, seeds))
+    return f"{len(seeds):,}, from {seeds[0]} to {seeds[-1]}"
 
 
 def _distinct(rows: Iterable[Row], key: str) -> list[str]:

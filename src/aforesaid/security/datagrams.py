@@ -12,7 +12,8 @@ fork() the child's sealers seal nothing.
 What is refused: whatever was sealed for another receiver, or for an earlier start of this one, since its
 session is part of header and key; whatever came before, by a window per sender; and of each name all starts
 but the first that sealed something for this session: an older one, a newer one (`Restarted`: it has lost what
-the first has promised), and a second claimant of the same incarnation.
+the first has promised), and a second claimant of the same incarnation. Of an incarnation that survives its
+starts the latest one counts, once it has sealed something for this session; those before it are `Superseded`.
 
 How two processes meet: one does not know the other's session yet, and greets it. A greeting is sealed for
 `NOBODY`, has no body, and tells the session; the other answers with a datagram for that session. A greeting
@@ -33,7 +34,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from aforesaid.core import Misuse, Process, Refused
-from aforesaid.protocols.membership.epochs import Restarted
+from aforesaid.protocols.membership.epochs import SUPERSEDED, Restarted, supersedes
 from aforesaid.security.keys import ClusterKey
 from aforesaid.security.windows import Window
 from aforesaid.wire.packet import SEALED, Header, Opened, read_header
@@ -48,7 +49,15 @@ _COUNTER = Struct(">Q")
 _TAG_BYTES = 16
 _NONCE_HEAD = bytes(4)
 _NAME_LENGTH_AT = 3
-_UP_TO_NAME = 20
+_UP_TO_NAME = 28
+
+
+class Superseded(Refused):
+    """A start of a process that was heard in a later one; it has proved that, and can be told."""
+
+    def __init__(self, session: bytes, start: int) -> None:
+        super().__init__(SUPERSEDED)
+        self.superseded = session, start
 
 
 class KeyRing:
@@ -230,13 +239,21 @@ class Opener:
         source, incarnation = known.header.source, known.header.incarnation
         sender = self._senders.get(source)
         if sender is not None and sender.session != known.session:
-            if sender.incarnation == incarnation:
+            if sender.incarnation != incarnation:
+                raise Restarted(source) if sender.incarnation < incarnation else Refused("incarnation")
+            if known.header.start == sender.start:
                 raise Refused("claimed")
-            raise Restarted(source) if sender.incarnation < incarnation else Refused("incarnation")
+            try:
+                supersedes(known.header.start, sender.start)
+            except Refused:
+                raise Superseded(known.session, known.header.start) from None
+            if not known.greets:
+                self.forget(source)
+                sender = None
         if known.greets:
             known = known._replace(window=self._greeting(source, known.session))
         else:
-            sender = sender or self._new_sender(source, incarnation, known.session)
+            sender = sender or self._new_sender(known.header, known.session)
             known = known._replace(window=sender.window)
             self._known[prefix] = known
         return known
@@ -253,12 +270,13 @@ class Opener:
         self._greeted[source] = session, window
         return window
 
-    def _new_sender(self, source: Process, incarnation: int, session: bytes) -> "_Sender":
+    def _new_sender(self, header: Header, session: bytes) -> "_Sender":
+        source = header.source
         if source == self.me.source:
             raise Refused("claimed")
         if len(self._senders) >= self.senders_max:
             raise Refused("senders")
-        sender = self._senders[source] = _Sender(incarnation, session, Window())
+        sender = self._senders[source] = _Sender(header.incarnation, header.start, session, Window())
         return sender
 
     def _drop_removed_keys(self) -> None:
@@ -283,6 +301,7 @@ class _Sender(NamedTuple):
     """What an opener keeps of one name."""
 
     incarnation: int
+    start: int
     session: bytes
     window: Window
 

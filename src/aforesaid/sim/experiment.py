@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from aforesaid.core import Misuse
 from aforesaid.sim.paper import Paper
+from aforesaid.sim.running import simulate_into
 from aforesaid.sim.scenario import Scenario, read_file
-from aforesaid.sim.simulation import simulate_into
 from aforesaid.trace import Run, Sink
 
 Experiment: TypeAlias = Scenario | Paper

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from aforesaid.core import Misuse
+from aforesaid.core import Misuse, meant
 from aforesaid.sim.parts import Delay, Detector, Fault, Network, Workload
 
 
@@ -38,11 +38,13 @@ def explain(error: msgspec.ValidationError, data: Any, whole: type[msgspec.Struc
     place = re.sub(r"\[\d+\]", "", keys)
     allowed = _CHOICES.get(place)
     if text.startswith("Object contains unknown field"):
-        known = ", ".join(_known_keys(place, _at(data, keys), whole))
-        return f"{where}unknown key {text.rsplit(' ', 1)[-1]}" + (f"; known keys: {known}" if known else "")
+        key, known = text.rsplit(" ", 1)[-1], _known_keys(place, _at(data, keys), whole)
+        rest = f"{meant(key.strip('`'), known)} known keys: {', '.join(known)}" if known else ""
+        return f"{where}unknown key {key}{rest}"
     text = text.replace("Object missing required field", "missing key")
     text = f"{text[0].lower()}{text[1:]}"
-    return f"{where}{text}; allowed: {', '.join(allowed)}" if allowed else where + text
+    wrong = text.split("'")[1] if text.count("'") == 2 else ""
+    return f"{where}{text}{meant(wrong, allowed)} allowed: {', '.join(allowed)}" if allowed else where + text
 
 
 def _tags(union: Any) -> list[str]:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from aforesaid.sim.simulation import Simulation
 
 
+def _groups(partition: parts.Partition) -> str:
+    """Who is parted from whom: `p0 p1 | p2 p3`, or `p0 > p1` if only the first cannot reach the others."""
+    groups = (" ".join(group) for group in partition.groups)
+    return (" > " if partition.one_way else " | ").join(groups)
+
+
 class Faults:
     """A scenario's faults, put on the agenda; each counts when it fires."""
 
@@ -57,7 +63,7 @@ class Faults:
                 simulation.at(self._moment(at_ms), lambda: self._pause(process, nanoseconds(for_ms)))
             case parts.Partition(from_ms=from_ms, until_ms=until_ms):
                 simulation.at(nanoseconds(from_ms), lambda: self._part(fault))
-                simulation.at(nanoseconds(until_ms), lambda: simulation.network.mend(fault, simulation.now))
+                simulation.at(nanoseconds(until_ms), lambda: self.mend(fault))
             case parts.Join(at_ms=at_ms, count=count, every_ms=every_ms, contact=contact):
                 first = self._moment(at_ms)
                 for number in range(count):
@@ -90,7 +96,7 @@ class Faults:
     def _crash(self, process: Process) -> None:
         seat = self._up(process)
         if seat is not None:
-            self._simulation.counters.fired("crash")
+            self._simulation.fired("crash", seat.index)
             self._simulation.take_down(seat, "crashed")
             lose_on_crash(self._simulation, seat.name, self._chance)
 
@@ -103,14 +109,21 @@ class Faults:
     def _pause(self, process: Process, duration: Nanoseconds) -> None:
         seat = self._up(process)
         if seat is not None and not seat.paused:
-            self._simulation.counters.fired("pause")
+            self._simulation.fired("pause", seat.index)
             seat.paused = True
             self._simulation.at(self._simulation.now + duration, lambda: self._simulation.resume(seat))
 
     def _part(self, partition: parts.Partition) -> None:
         if self._simulation.now < self._simulation.until:
-            self._simulation.counters.fired("partition")
+            self._simulation.fired("partition", text=_groups(partition))
             self._simulation.network.part(partition)
+
+    def mend(self, partition: parts.Partition) -> None:
+        """A partition ends, if it has not ended before."""
+        simulation = self._simulation
+        if partition in simulation.network.partitions:
+            simulation.tracer.chronicle.event(simulation.now, "mend", text=_groups(partition))
+            simulation.network.mend(partition, simulation.now)
 
     def _join(self, contact: Process) -> None:
         simulation = self._simulation
@@ -119,16 +132,17 @@ class Faults:
             contact = self._chance.pick(contacts)
         if contact not in contacts:
             return
-        simulation.counters.fired("join")
         name = f"p{len(simulation.seats)}"
-        simulation.enter(simulation.seat(name, (name,), joining=True), contact)
+        seat = simulation.seat(name, (name,), joining=True)
+        simulation.fired("join", seat.index, simulation.seats[contact].index)
+        simulation.enter(seat, contact)
         for load in simulation.workloads:
             load.joined(name)
 
     def _leave(self, process: Process) -> None:
         seat = self._up(process)
         if seat is not None:
-            self._simulation.counters.fired("leave")
+            self._simulation.fired("leave", seat.index)
             self._simulation.call(seat, self._say_goodbye)
             self._simulation.take_down(seat, "left")
 
@@ -139,7 +153,7 @@ class Faults:
     def _suspect(self, process: Process, suspected: Process) -> None:
         seat, other = self._up(process), self._up(suspected)
         if seat is not None and other is not None and seat is not other:
-            self._simulation.counters.fired("suspect")
+            self._simulation.fired("suspect", seat.index, other.index)
             name = other.name
             self._simulation.call(seat, lambda seat: seat.machine.peer_down(name, self._simulation.now, seat))
 

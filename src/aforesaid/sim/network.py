@@ -64,7 +64,7 @@ class Network:
         """By kind of frames: whether they are control messages, are droppable, where they name their link."""
         self._disconnected: set[Any] = set()
         """Link instances whose connection was lost."""
-        self._partitions: list[Partition] = []
+        self.partitions: list[Partition] = []
         self._held: list[tuple[Channel, Any]] = []
 
     def send(self, source: Process, targets: Sequence[Process], message: Any, now: Nanoseconds) -> None:
@@ -84,7 +84,7 @@ class Network:
         for target in targets:
             channel = (source, target, link)
             counters.sent += 1
-            if self._partitions and self._cut(channel, message):
+            if self.partitions and self._cut(channel, message):
                 continue
             if loss and self._chance.uniform() < loss:
                 counters.lost += 1
@@ -96,13 +96,11 @@ class Network:
 
     def part(self, partition: Partition) -> None:
         """A partition begins."""
-        self._partitions.append(partition)
+        self.partitions.append(partition)
 
     def mend(self, partition: Partition, now: Nanoseconds) -> None:
         """A partition ends; what was held goes its way, if no other partition holds it."""
-        if partition not in self._partitions:
-            return
-        self._partitions.remove(partition)
+        self.partitions.remove(partition)
         held, self._held = self._held, []
         for channel, message in held:
             if not self._cut(channel, message):
@@ -131,7 +129,7 @@ class Network:
     def heal(self, now: Nanoseconds) -> None:
         """The fault phase is over: no loss, no duplication, no partition."""
         self._loss = self._control_loss = self._duplication = 0.0
-        for partition in list(self._partitions):
+        for partition in list(self.partitions):
             self.mend(partition, now)
 
     def _learn(self, kind: type) -> tuple[bool, bool, int]:
@@ -159,7 +157,7 @@ class Network:
     def _cut(self, channel: Channel, message: Any) -> bool:
         """True if a partition stands between; the frame is then held or lost."""
         source, target, _ = channel
-        for partition in self._partitions:
+        for partition in self.partitions:
             if not _separates(partition, source, target):
                 continue
             if partition.frames == "held":

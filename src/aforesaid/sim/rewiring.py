@@ -42,7 +42,7 @@ class Rewiring:
         if not links:
             return
         peer, lid = self._chance.pick(links)
-        simulation.counters.fired("flap")
+        simulation.fired("flap", seat.index, simulation.seats[peer].index)
         lose_connection(simulation, seat.name, peer, lid, self._chance)
         for end in (seat, simulation.seats[peer]):
             wait = self._chance.between(0, nanoseconds(simulation.scenario.detector.delay_ms))
@@ -63,14 +63,15 @@ class Rewiring:
         strangers = [name for name in strangers if name != seat.name and name not in neighbours]
         if strangers:
             peer, simulation = self._chance.pick(strangers), self._simulation
-            simulation.counters.fired("open")
+            simulation.fired("open", seat.index, simulation.seats[peer].index)
             simulation.call(seat, lambda seat: seat.links.open(peer, route, simulation.now, seat))
 
     def _close(self, seat: "Seat") -> None:
         neighbours = self._neighbours(seat)
         if neighbours:
-            self._simulation.counters.fired("close")
-            self._close_link(seat, self._chance.pick(neighbours))
+            peer = self._chance.pick(neighbours)
+            self._simulation.fired("close", seat.index, self._simulation.seats[peer].index)
+            self._close_link(seat, peer)
 
     def _reopen(self, seat: "Seat", within_ms: float) -> None:
         neighbours = self._neighbours(seat)
@@ -79,7 +80,7 @@ class Rewiring:
         peer = self._chance.pick(neighbours)
         mediators = [name for name in neighbours if peer in self._neighbours(self._simulation.seats[name])]
         route = (self._chance.pick(mediators),) if mediators else None
-        self._simulation.counters.fired("reopen")
+        self._simulation.fired("reopen", seat.index, self._simulation.seats[peer].index)
         self._close_link(seat, peer)
         wait = self._chance.between(0, nanoseconds(within_ms))
         self._call_later(wait, seat, lambda seat: seat.links.open(peer, route, self._simulation.now, seat))

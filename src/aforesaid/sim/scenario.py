@@ -48,6 +48,8 @@ class Scenario(Described, frozen=True):
     events_max: Count = 1_000_000_000
     sample_ms: Milliseconds = 0
     """Measure buffers and traffic this often; 0: never."""
+    receipts: bool | None = None
+    """Write down when messages came and what they waited for; null: in runs of up to a million deliveries."""
     options: dict[str, Any] = field(default_factory=dict)
     """The algorithm's own settings."""
     network: parts.Network = field(default_factory=parts.Network)

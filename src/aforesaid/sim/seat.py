@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import (
+    Explaining,
     Joining,
     Linking,
     MessageId,
     Misuse,
     Nanoseconds,
     Process,
+    Reason,
     Speaker,
     Timer,
     order_of,
@@ -24,6 +26,7 @@ from aforesaid.core import (
 )
 
 if TYPE_CHECKING:
+    from aforesaid.sim.receiving import Said
     from aforesaid.sim.simulation import Simulation
 
 
@@ -40,8 +43,11 @@ class Seat:
     """A process's place in the simulation: its protocol, its timers, whether it is up."""
 
     __slots__ = (
+        "explaining",
+        "fresh",
         "handed",
         "handing_over",
+        "held",
         "inbox",
         "incarnation",
         "index",
@@ -73,6 +79,10 @@ class Seat:
         self.handing_over = False
         self.inbox: list[tuple[Callable[..., None], Any, Any]] = []
         """What came while paused."""
+        self.fresh: dict[Said, int] = {}
+        """Where receipts are written: what came, or was said, in this turn, and from whom."""
+        self.held: dict[Said, dict[Process | None, Reason | None]] = {}
+        """And what was said here and has not left for everyone: for whom, and once it is known, why."""
 
     def take(self, machine: Speaker) -> None:
         """This protocol object sits here from now on."""
@@ -81,6 +91,7 @@ class Seat:
         self.linking = machine if isinstance(machine, Linking) else None
         self.joining = machine if isinstance(machine, Joining) else None
         self.order = order_of(machine)
+        self.explaining = machine if isinstance(machine, Explaining) else None
 
     @property
     def links(self) -> Linking:
@@ -90,10 +101,16 @@ class Seat:
         return self.linking
 
     def send(self, targets: Any, message: Any) -> None:
-        self.network.send(self.name, targets, message, self.simulation.now)
+        simulation = self.simulation
+        if self.held and simulation.receiving is not None:
+            simulation.receiving.leaves(self, targets, message, simulation.now)
+        self.network.send(self.name, targets, message, simulation.now)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         self.handed.append((message_id, payload))
+
+    def numbered(self, message_id: MessageId) -> None:
+        self.simulation.tracer.sent(self.index, message_id, self.simulation.now, ())
 
     def stable(self, message_id: MessageId) -> None:
         self.handed.append((message_id, STABLE))

@@ -4,6 +4,7 @@ One agenda of (time, order, what to do); nothing else decides what happens next,
 the same trace on every machine. Each process sits in a `Seat`.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -11,13 +12,11 @@ from typing import Any
 
 from aforesaid.core import (
     MILLISECOND,
-    AforesaidError,
     Busy,
     MessageId,
     Misuse,
     Nanoseconds,
     Process,
-    Remembering,
     Speaker,
     Timer,
 )
@@ -27,12 +26,13 @@ from aforesaid.sim.chance import Chance
 from aforesaid.sim.connected import strongly_connected
 from aforesaid.sim.faults import Faults
 from aforesaid.sim.network import Counters, Network
-from aforesaid.sim.paper import Paper
 from aforesaid.sim.parts import nanoseconds
+from aforesaid.sim.receiving import DELIVERIES_MAX, Receiving, Said
+from aforesaid.sim.sampling import gauges, sample
 from aforesaid.sim.scenario import Scenario
 from aforesaid.sim.seat import ISOLATED, STABLE, Seat
 from aforesaid.sim.workloads import workload
-from aforesaid.trace import MemorySink, MemoryTrace, Run, Sink, Tracer
+from aforesaid.trace import Run, Tracer
 
 PROGRESS_EVENTS = 20_000
 BUSY_RETRY = MILLISECOND
@@ -56,51 +56,15 @@ class Outcome:
     """What the protocols still held at the end, by kind: zeros mean memory returned to empty."""
 
 
-class SimulationFailed(AforesaidError, RuntimeError):
-    """A protocol broke one of its own invariants; the cause is chained, the text says how to replay it."""
-
-
-def simulate(
-    scenario: Scenario,
-    run: str | None = None,
-    build: Callable[[Setup], Speaker] | None = None,
-    progress: Progress | None = None,
-) -> tuple[Outcome, MemoryTrace]:
-    """Run a scenario with its trace in memory. `build` puts another protocol in the algorithm's place."""
-    sink = MemorySink()
-    outcome = simulate_into(sink, scenario, run, build, progress)
-    return outcome, sink.trace
-
-
-def simulate_into(
-    sink: Sink,
-    scenario: Scenario,
-    run: str | None = None,
-    build: Callable[[Setup], Speaker] | None = None,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Run a scenario and write its trace into a sink, chunk by chunk."""
-    scenario.validate()
-    simulation = Simulation(scenario, Tracer(sink), build)
-    try:
-        ended = simulation.run(progress)
-    except Exception as error:
-        raise SimulationFailed(
-            f"{scenario.label}, seed {scenario.seed}, failed at {simulation.now / 1e6:.3f} ms: {error!r}"
-        ) from error
-    return simulation.close(run or run_name(scenario), ended)
-
-
-def run_name(scenario: Scenario | Paper) -> str:
-    """The default name of a scenario's run."""
-    return f"{scenario.label}-n{scenario.processes}-s{scenario.seed}"
-
-
 class Simulation:
     """One run in progress."""
 
     def __init__(
-        self, scenario: Scenario, tracer: Tracer, build: Callable[[Setup], Speaker] | None = None
+        self,
+        scenario: Scenario,
+        tracer: Tracer,
+        build: Callable[[Setup], Speaker] | None = None,
+        receipts: bool | None = False,
     ) -> None:
         self.scenario = scenario
         self.tracer = tracer
@@ -122,6 +86,10 @@ class Simulation:
             scenario.network, Chance(scenario.seed, "network"), self.counters, self._schedule_frame
         )
         self.seats: dict[Process, Seat] = {}
+        self.receiving: Receiving | None = None
+        if receipts is not False:
+            self.receiving = Receiving(tracer, self.seats)
+        self._receipts_max = sys.maxsize if receipts else DELIVERIES_MAX
         for name in scenario.names:
             self.seat(name, scenario.names)
         self.faults = Faults(scenario, self)
@@ -140,7 +108,7 @@ class Simulation:
         self.faults.begin()
         self.at(self.until, self._heal)
         if self.scenario.sample_ms:
-            self.at(0, self._sample)
+            self.at(0, lambda: sample(self))
         horizon = self.until + nanoseconds(self.scenario.drain_ms)
         agenda = self.agenda
         events = 0
@@ -154,6 +122,7 @@ class Simulation:
             events += 1
             if events == pause:
                 self.events = events
+                self._limit_receipts()
                 if progress:
                     progress(self.now, events, self.deliveries)
                 if events >= self.scenario.events_max:
@@ -164,6 +133,9 @@ class Simulation:
 
     def close(self, run: str, ended: str) -> Outcome:
         """Write the last rows of the trace."""
+        self._limit_receipts()
+        if self.receiving is not None:
+            self.receiving.close()
         row = self.tracer.close(
             Run(
                 run=run,
@@ -182,7 +154,7 @@ class Simulation:
             deliveries=self.deliveries,
             ended_ns=self.now,
             counters=self.counters,
-            held=self._gauges(),
+            held=gauges(self.machines),
         )
 
     def seat(self, name: Process, group: tuple[Process, ...], joining: bool = False) -> Seat:
@@ -245,6 +217,7 @@ class Simulation:
         """A paused process goes on with what came meanwhile."""
         if seat.paused:
             seat.paused = False
+            self.tracer.chronicle.event(self.now, "resume", seat.index)
             inbox, seat.inbox = seat.inbox, []
             for action, first, second in inbox:
                 self._do(seat, action, first, second)
@@ -264,6 +237,11 @@ class Simulation:
         if seat.timers.get(timer) == armed:
             self._do(seat, self._expire, timer, armed)
 
+    def fired(self, fault: str, process: int = -1, other: int = -1, text: str = "") -> None:
+        """A fault, or a change of links: it counts, and the trace tells of it."""
+        self.counters.fired(fault)
+        self.tracer.chronicle.event(self.now, fault, process, other, text)
+
     def stable(self, seat: Seat, message_id: MessageId) -> None:
         """A protocol knows that everyone has delivered a message."""
         self.tracer.stable(seat.index, message_id, self.now)
@@ -274,10 +252,15 @@ class Simulation:
 
     def arrive(self, seat: Seat, source: Process, message: Any) -> None:
         if seat.up and not seat.paused:
+            receiving = self.receiving
             self.counters.arrived += 1
+            if receiving is not None:
+                receiving.comes(seat, source, message)
             seat.machine.receive(source, message, self.now, seat)
             if seat.handed:
                 self._hand_over(seat)
+            if seat.fresh and receiving is not None:
+                receiving.settle(seat, self.now)
         elif seat.up:
             seat.inbox.append((self._receive, source, message))
 
@@ -289,25 +272,38 @@ class Simulation:
             return
         action(seat, first, second)
         # A workload that answers a delivery speaks from inside `_hand_over`, which goes on by itself.
-        if seat.handed and not seat.handing_over:
+        if seat.handing_over:
+            return
+        if seat.handed:
             self._hand_over(seat)
+        if seat.fresh and self.receiving is not None:
+            self.receiving.settle(seat, self.now)
 
     def _receive(self, seat: Seat, source: Process, message: Any) -> None:
         self.counters.arrived += 1
+        if self.receiving is not None:
+            self.receiving.comes(seat, source, message)
         seat.machine.receive(source, message, self.now, seat)
 
     def _say(self, seat: Seat, payload: Any, targets: tuple[Process, ...]) -> None:
         # What is handed over but still queued comes after this send: so the application sees it.
+        receiving, addressed = self.receiving, self.algorithm.addressed
+        to = targets if addressed else ()
+        said = payload if receiving is None else receiving.says(seat, payload, to, self.now)
         try:
-            message_id = seat.say(targets, payload, self.now, seat)
+            message_id = seat.say(targets, said, self.now, seat)
         except Busy:
             self.counters.refused += 1
+            seat.held.pop(said, None)
             self.at(self.now + BUSY_RETRY, lambda: self.say(seat.name, payload, targets))
             return
-        audience = [self.seats[target].index for target in targets] if self.algorithm.addressed else None
+        audience = [self.seats[target].index for target in targets] if addressed else None
         after = None if seat.order is None else seat.order.after(message_id)
-        self.tracer.sent(seat.index, message_id, self.now, audience, after)
+        message = self.tracer.sent(seat.index, message_id, self.now, audience, after)
         self.messages += 1
+        if receiving is not None:
+            said.message_id, said.message = message_id, message
+            receiving.said(seat, said, audience)
 
     def _expire(self, seat: Seat, timer: Timer, armed: int) -> None:
         if seat.timers.get(timer) == armed:
@@ -333,8 +329,12 @@ class Simulation:
             if seat.order is not None:
                 seat.order.take(message_id, payload.after)
                 payload = payload.payload
-            self.tracer.delivered(seat.index, message_id, self.now)
+            position = self.tracer.delivered(seat.index, message_id, self.now)
             self.deliveries += 1
+            if type(payload) is Said:
+                if self.receiving is not None:
+                    self.receiving.delivered(seat, payload, position, self.now)
+                payload = payload.payload
             if self.faults.watching:
                 self.faults.delivered(seat)
             load = self.workloads[payload[0]]
@@ -345,14 +345,22 @@ class Simulation:
         if isolated and seat.up:
             self._begin_again(seat)
 
+    def _limit_receipts(self) -> None:
+        """A run that has grown too large has none, unless it was asked for them."""
+        if self.receiving is not None and self.deliveries > self._receipts_max:
+            self.receiving = None
+            self.tracer.chronicle.forget_receipts()
+
     def _begin_again(self, seat: Seat) -> None:
         """An isolated process enters the group as its next incarnation, if there is anyone to let it in."""
         contacts = [name for name in self.contacts() if name != seat.name]
         if not contacts:
             return
         self.counters.evicted += 1
+        self.tracer.chronicle.event(self.now, "evict", seat.index)
         self.tracer.ended(seat.index, "evicted", self.now)
         seat.timers.clear()
+        seat.fresh.clear()
         seat.incarnation += 1
         seat.take(self._machine(seat.name, (seat.name,), seat.incarnation))
         seat.index = self.tracer.began(seat.name, seat.incarnation, self.now, joining=True)
@@ -365,6 +373,8 @@ class Simulation:
         return machine
 
     def _heal(self) -> None:
+        for partition in list(self.network.partitions):
+            self.faults.mend(partition)
         self.network.heal(self.now)
         self._healed = True
         for seat in self.seats.values():
@@ -382,30 +392,6 @@ class Simulation:
         seats = (seat for seat in self.seats.values() if seat.up)
         links = {seat.name: [peer for peer, _ in seat.links.links()] for seat in seats}
         return strongly_connected(links) and len(self.contacts()) == len(links)
-
-    def _gauges(self) -> dict[str, int]:
-        total: dict[str, int] = {}
-        for seat in self.seats.values():
-            if seat.up:
-                for name, value in seat.machine.gauges().items():
-                    total[name] = total.get(name, 0) + value
-        return total
-
-    def _sample(self) -> None:
-        for name, value in self._gauges().items():
-            self.tracer.sample(self.now, name, value)
-        inside = [self.seats[name].machine for name in self.contacts()]
-        entries = [machine.entries() for machine in inside if isinstance(machine, Remembering)]
-        if entries:
-            self.tracer.sample(self.now, "entries", sum(entries))
-            self.tracer.sample(self.now, "inside", len(inside))
-        self.tracer.sample(self.now, "frames_sent", self.counters.sent)
-        self.tracer.sample(self.now, "in_flight", len(self.agenda))
-        if self.counters.control:
-            self.tracer.sample(self.now, "control_sent", self.counters.control)
-        # The sampler must not keep a finished run going.
-        if self.agenda:
-            self.at(self.now + nanoseconds(self.scenario.sample_ms), self._sample)
 
 
 def _act(seat: Seat, act: Callable[[Seat], None], _: None) -> None:

@@ -16,7 +16,7 @@ Deviations from the paper:
 
 How it slides: while at most `EAGER` slots are in use, a removal deletes its slot at once. Above that,
 removals leave empty slots in front, which are deleted all together, and before they outnumber the elements
-of the window. Over any run, pointers moved <= elements added + (`EAGER` + 1) * elements removed. A window of
+of the window. Over any time, pointers moved <= elements added + (`EAGER` + 1) * elements removed. A window of
 up to `EAGER` elements has no empty slots, so that its picture (`core.freeze`) does not tell how it came
 about.
 """
@@ -48,26 +48,28 @@ class SlidingArray(Generic[T]):
         self._due = 0
         self._items: list[T] = []
 
-    def add(self, element: T) -> int:
-        """Append the element and return its index."""
-        index = self.next
-        self._items.append(element)
-        self.next = index + 1
-        return index
+    def add(self, element: T, count: int = 1) -> int:
+        """Append the element, so many times, and return its last index."""
+        if count == 1:
+            self._items.append(element)
+        else:
+            self._items += [element] * count
+        self.next += count
+        return self.next - 1
 
-    def remove(self) -> T:
-        """Remove and return the oldest element."""
-        items = self._items
+    def remove(self, count: int = 1) -> T:
+        """Remove so many of the oldest elements and return the last of them."""
+        items, first = self._items, self.first
+        if first + count > self.next:
+            raise IndexError(f"nothing to remove: the window is empty at {self.next}")
+        end = first + count - self._base
+        element = items[end - 1]
+        self.first = first = first + count
         if len(items) <= EAGER:
-            if not items:
-                raise IndexError(f"nothing to remove: the window is empty at {self.first}")
-            self._base = self.first = self.first + 1
-            return items.pop(0)
-        first = self.first
-        empty = first - self._base
-        element = items[empty]
-        items[empty] = _EMPTY
-        self.first = first = first + 1
+            del items[:end]
+            self._base = first
+            return element
+        items[end - count : end] = [_EMPTY] * count
         if first >= self._due:
             self._settle()
         return element

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from aforesaid.trace.model import (
+    NO_SAMPLES,
+    NO_STABILITIES,
     Int32s,
     Int64s,
     Lists,
@@ -15,6 +17,7 @@ from aforesaid.trace.model import (
     Samples,
     Stabilities,
 )
+from aforesaid.trace.story import NO_STORY, Story
 
 
 class MemorySink:
@@ -23,8 +26,9 @@ class MemorySink:
     def __init__(self) -> None:
         self._messages: list[Messages] = []
         self._deliveries: list[tuple[Int32s, Int64s, Int32s]] = []
-        self._stabilities: list[Stabilities] = []
-        self._samples: list[Samples] = []
+        self._stabilities = [NO_STABILITIES]
+        self._samples = [NO_SAMPLES]
+        self._story = NO_STORY
         self.trace: MemoryTrace
 
     def messages(self, rows: Messages) -> None:
@@ -38,6 +42,9 @@ class MemorySink:
 
     def samples(self, rows: Samples) -> None:
         self._samples.append(rows)
+
+    def story(self, rows: Story) -> None:
+        self._story = rows
 
     def close(self, run: Run, processes: Processes) -> None:
         process = np.concatenate([chunk[0] for chunk in self._deliveries])
@@ -53,6 +60,7 @@ class MemorySink:
             delivery_time_ns=np.concatenate([chunk[1] for chunk in self._deliveries])[order],
             samples=concatenated_samples(self._samples),
             stabilities=concatenated_stabilities(self._stabilities).by_process,
+            story=self._story,
         )
 
 

@@ -1,4 +1,4 @@
-"""What a trace is, in memory: one run's six tables as NumPy columns.
+"""What a trace is, in memory: one run's tables as NumPy columns.
 
 Processes and messages are dense indices within the run (rows of `processes` and `messages`). The order of
 events is local: a process's log is the list of what it delivered, in order, and a message's `sent_after`
@@ -7,7 +7,7 @@ process called a message stable. Nothing here needs a global clock.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import message_label, process_label
+from aforesaid.trace.story import NO_STORY, Story
+from aforesaid.trace.story import Int32s as Int32s
+from aforesaid.trace.story import Int64s as Int64s
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: `runs` says what causality is, and whether events are missing. A run of version 1 says the usual."""
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FATES = ("alive", "left", "crashed", "evicted", "unknown")
@@ -27,6 +29,9 @@ FATES = ("alive", "left", "crashed", "evicted", "unknown")
 
 ENDINGS = ("drained", "cut", "failed")
 """How a run ended. Only a drained run had the time to deliver everything it owed."""
+
+CAUSALITIES = ("potential", "declared")
+"""What came before a message: all that its origin did before (potential), or only what it says (declared)."""
 
 NEVER_SENT = -1
 """`sent_after` of a message that was delivered although nobody sent it."""
@@ -48,6 +53,10 @@ class Run:
     promises: tuple[str, ...] = ()
     """The properties its algorithm promises, by the checker's names; what a check requires by default."""
     digest: str = ""
+    causality: str = "potential"
+    """`potential`, or `declared`: then `after` is the messages' own word, and the logs are not asked."""
+    sampled: bool = False
+    """Whether events may be missing anywhere in it, not only at the ends of logs."""
     schema_version: int = SCHEMA_VERSION
 
 
@@ -98,6 +107,8 @@ class Processes:
     """A joiner's base: the contact's frontier at admission. What lies at or before it is not owed to it."""
     complete: Bools
     """False if the process's log may lack its last events (a killed node whose trace was not flushed)."""
+    settled: Int32s | None = None
+    """In a run that goes on, how many of its first messages are no more in the table. None: all are."""
 
     def __len__(self) -> int:
         return len(self.name)
@@ -119,7 +130,7 @@ class Messages:
     sent_after: Int32s
     """How many deliveries the origin had made when it sent this; NEVER_SENT for one that nobody sent."""
     after: Lists
-    """Immediate causal predecessors, as the host's tracer recorded them."""
+    """Immediate causal predecessors, as the host's tracer recorded them, or as the message declared them."""
     to_all: Bools
     audience: Lists
     """The processes it is for; empty and not looked at where `to_all`."""
@@ -130,13 +141,32 @@ class Messages:
 
 @dataclass(frozen=True)
 class Log:
-    """What one process delivered, in local order."""
+    """What one process delivered, in local order; of a run that goes on, what of it is still looked at."""
 
     message: Int32s
     time_ns: Int64s
+    position: Int32s | None = None
+    """Where each stands in the whole log; None: this is the whole log."""
+    end: int = -1
+    """How many deliveries the whole log has; -1: these."""
 
     def __len__(self) -> int:
         return len(self.message)
+
+    @property
+    def deliveries(self) -> int:
+        return len(self.message) if self.end < 0 else self.end
+
+    def positions(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where in the whole log some of these stand."""
+        return rows if self.position is None else self.position[rows].astype(np.int64)
+
+    def rows(self, positions: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+        """The places here of positions in the whole log."""
+        return positions if self.position is None else np.searchsorted(self.position, positions)
+
+    def message_at(self, position: int) -> int:
+        return int(self.message[self.rows(np.array([position]))[0]])
 
 
 NO_LOG = Log(np.empty(0, np.int32), np.empty(0, np.int64))
@@ -189,6 +219,9 @@ class Samples:
     value: npt.NDArray[np.float64]
 
 
+NO_SAMPLES = Samples(np.empty(0, np.int64), np.empty(0, np.int32), [], np.empty(0))
+
+
 class StabilitiesByProcess(Protocol):
     """The table `stabilities`, one process at a time: it may be as long as all logs together."""
 
@@ -232,10 +265,9 @@ class MemoryTrace:
     delivery_offsets: Int64s
     delivery_message: Int32s
     delivery_time_ns: Int64s
-    samples: Samples = field(
-        default_factory=lambda: Samples(np.empty(0, np.int64), np.empty(0, np.int32), [], np.empty(0))
-    )
+    samples: Samples = NO_SAMPLES
     stabilities: Stabilities = NO_STABILITIES
+    story: Story = NO_STORY
 
     def log(self, process: int) -> Log:
         rows = slice(self.delivery_offsets[process], self.delivery_offsets[process + 1])

@@ -29,6 +29,7 @@ from aforesaid.trace.model import (
     Samples,
     Stabilities,
 )
+from aforesaid.trace.story import Chronicle, Story
 
 CHUNK_ROWS = 1 << 18
 
@@ -43,6 +44,8 @@ class Sink(Protocol):
     def stabilities(self, rows: Stabilities) -> None: ...
 
     def samples(self, rows: Samples) -> None: ...
+
+    def story(self, rows: Story) -> None: ...
 
     def close(self, run: Run, processes: Processes) -> None: ...
 
@@ -79,6 +82,7 @@ class Tracer:
         self._travelling: dict[int, tuple[tuple[int, ...], int]] = {}
         self._phantoms: dict[MessageId, int] = {}
         self._digests: dict[str, hashlib.blake2b] = {}
+        self.chronicle = Chronicle()
         self._new_message_columns()
         self._new_delivery_columns()
         self._new_stability_columns()
@@ -142,8 +146,8 @@ class Tracer:
             self._travelling[message] = (after, owed)
         return message
 
-    def delivered(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
-        """A process delivers a message."""
+    def delivered(self, process: int, message_id: MessageId, now: Nanoseconds) -> int:
+        """A process delivers a message. Returns the position of that in its log."""
         watched = self._processes[process]
         origin = self._index.get((message_id.origin, message_id.incarnation), -1)
         try:
@@ -173,6 +177,7 @@ class Tracer:
             watched.frontier[message] = None
         if len(self._d_process) >= self._chunk_rows:
             self._flush_deliveries()
+        return watched.delivered - 1
 
     def stable(self, process: int, message_id: MessageId, now: Nanoseconds) -> None:
         """A process knows that everyone has delivered a message."""
@@ -198,6 +203,7 @@ class Tracer:
         self._flush_deliveries()
         self._flush_stabilities()
         self._flush_samples()
+        self._sink.story(self.chronicle.story())
         rows = self._process_rows()
         self._hash("processes", "name", "\n".join(rows.name).encode())
         self._hash("processes", "fate", "\n".join(rows.fate).encode())
@@ -212,13 +218,19 @@ class Tracer:
         self._sink.close(run, rows)
         return run
 
-    def _message(self, message_id: MessageId) -> int:
-        """A message's index, a phantom's if nobody sent it. `delivered` does the same inline: it is hot."""
+    def known(self, message_id: MessageId) -> int:
+        """A message's index; -1 if nobody sent it yet."""
         name, incarnation, number = message_id
         origin = self._index.get((name, incarnation), -1)
-        if origin >= 0 and 0 < number <= len(self._processes[origin].numbers):
-            return self._processes[origin].numbers[number - 1]
-        return self._phantom(origin, message_id)
+        numbers = self._processes[origin].numbers if origin >= 0 else ()
+        return numbers[number - 1] if 0 < number <= len(numbers) else -1
+
+    def _message(self, message_id: MessageId) -> int:
+        """A message's index, a phantom's if nobody sent it. `delivered` does the same inline: it is hot."""
+        message = self.known(message_id)
+        if message >= 0:
+            return message
+        return self._phantom(self._index.get((message_id[0], message_id[1]), -1), message_id)
 
     def _phantom(self, origin: int, message_id: MessageId) -> int:
         if message_id not in self._phantoms:

@@ -1,13 +1,18 @@
 """Datagrams on a non-blocking socket of our own: several per wake-up, and no queue but the kernel's.
 
 asyncio's own datagram endpoints call Python once per datagram and queue without a bound what the kernel does
-not take. Here a wake-up takes up to `BURST` datagrams at a time, and what the kernel does not take is not
-sent: whoever stands above sends again what matters.
+not take. Here a wake-up takes up to `BURST` times what the kernel has, and what the kernel does not take is
+not sent: whoever stands above sends again what matters.
+
+Where the kernel can (Linux), datagrams of one length leave in one call, which it cuts (UDP_SEGMENT), and what
+it has put together again comes in one (UDP_GRO): the way through it is then made once for all of them.
+Elsewhere each has its own call, and all else is the same.
 """
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import Any
 
 from aforesaid.core import Misuse
@@ -15,10 +20,22 @@ from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
 BURST = 64
-"""How many datagrams one wake-up takes at most, so that the rest of the loop has its turn."""
+"""How many calls one wake-up takes at most, so that the rest of the loop has its turn."""
 
 KERNEL_BYTES = 4 * 2**20
 """The kernel's buffers, as far as it allows: they take a burst while Python is busy."""
+
+DATAGRAM_MAX = 65_507
+"""No datagram has more bytes: what IPv4 takes, without its header and that of UDP."""
+
+SOL_UDP, UDP_SEGMENT, UDP_GRO, IP_MTU, IPV6_MTU = 17, 103, 104, 14, 24
+SEGMENTS_MAX = 64
+"""So many datagrams the kernel cuts one call into."""
+_LENGTH, _COUNT = Struct("=H"), Struct("=i")
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_COUNT.size) if hasattr(socket, "CMSG_SPACE") else 0
+
+LOOPBACK_MTU = 65_535
+"""What is told of a path that does not leave this machine, and of no other."""
 
 Take = Callable[[list[bytes]], None]
 
@@ -31,6 +48,8 @@ class Datagrams:
         self.family: socket.AddressFamily = sock.family
         self._size = size_max + 1
         self._take = take
+        self._segments = _segments(sock)
+        self._receive = self._received_together if self._segments else self._received_alone
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock.fileno(), self._readable)
         self.unsent = 0
@@ -67,20 +86,93 @@ class Datagrams:
             # A full buffer, or an ICMP error that an earlier datagram met: as good as lost on the way.
             self.unsent += 1
 
+    def send_all(self, datagrams: Sequence[bytes], numeric: Any) -> None:
+        """In order, those of one length together; none of them is empty."""
+        if not self._segments or len(datagrams) == 1:
+            for data in datagrams:
+                self.send(data, numeric)
+            return
+        together: list[bytes] = []
+        length = room = 0
+        for data in datagrams:
+            # The last one may be shorter than the others, and none longer.
+            if together and (len(data) > min(length, room) or len(together) == SEGMENTS_MAX):
+                self._send_together(together, numeric)
+                together = []
+            if not together:
+                length, room = len(data), DATAGRAM_MAX
+            together.append(data)
+            room = room - len(data) if len(data) == length else 0
+        self._send_together(together, numeric)
+
     def close(self) -> None:
         if not self.closed:
             self._loop.remove_reader(self._sock.fileno())
             self._sock.close()
 
+    def _send_together(self, datagrams: list[bytes], numeric: Any) -> None:
+        if len(datagrams) > 1 and self._segments:
+            cut = [(SOL_UDP, UDP_SEGMENT, _LENGTH.pack(len(datagrams[0])))]
+            try:
+                self._sock.sendmsg(datagrams, cut, 0, numeric)
+                return
+            except BlockingIOError:
+                self.unsent += len(datagrams)
+                return
+            except OSError:
+                # Not by this way out: it may be a device that cannot, or a path that is too narrow.
+                self._segments = False
+        for data in datagrams:
+            self.send(data, numeric)
+
     def _readable(self) -> None:
-        arrived = []
-        receive, size = self._sock.recv, self._size
+        arrived: list[bytes] = []
+        receive = self._receive
         for _ in range(BURST):
             try:
-                arrived.append(receive(size))
+                receive(arrived)
             except BlockingIOError:
                 break
             except OSError:
                 continue
         if arrived:
             self._take(arrived)
+
+    def _received_alone(self, arrived: list[bytes]) -> None:
+        arrived.append(self._sock.recv(self._size))
+
+    def _received_together(self, arrived: list[bytes]) -> None:
+        data, ancillary, _, _ = self._sock.recvmsg(DATAGRAM_MAX, _ANCILLARY_BYTES)
+        size = self._size
+        if not ancillary:
+            arrived.append(data[:size])
+            return
+        length = _COUNT.unpack_from(ancillary[0][2])[0]
+        arrived += [data[at : at + min(length, size)] for at in range(0, len(data), length)]
+
+
+def _segments(sock: Any) -> bool:
+    """Whether the kernel cuts, and puts together; asks it to."""
+    if not isinstance(sock, socket.socket):
+        return False
+    try:
+        sock.getsockopt(SOL_UDP, UDP_SEGMENT)
+        sock.setsockopt(SOL_UDP, UDP_GRO, 1)
+    except OSError:
+        return False
+    return True
+
+
+def stays_here(family: socket.AddressFamily, numeric: Any) -> bool:
+    """Whether the way to this address does not leave the machine, as far as the kernel can tell."""
+    asked = ground().socket(family, socket.SOCK_DGRAM)
+    try:
+        if not isinstance(asked, socket.socket):
+            return False
+        asked.connect(numeric)
+        what = (socket.IPPROTO_IPV6, IPV6_MTU) if family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_MTU)
+        return asked.getsockopt(*what) >= LOOPBACK_MTU
+    except OSError:
+        return False
+    finally:
+        asked.close()

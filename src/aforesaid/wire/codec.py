@@ -17,7 +17,7 @@ from functools import partial
 from types import GenericAlias
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, MsgspecError
+from msgspec import Meta, MsgspecError, convert
 from msgspec.msgpack import Decoder, Encoder
 
 from aforesaid.core import Misuse, Refused
@@ -26,6 +26,9 @@ NAME_CHARS_MAX = 255
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 """A process."""
+
+TEXTS_MAX = 2**16
+"""Of an array of texts, before it is looked at more closely."""
 
 FRAME_BYTES_MAX = 16 * 2**20
 """The default limit of one encoded frame."""
@@ -37,7 +40,7 @@ class Shape:
 
     kind: type[Any]
     fields: tuple[Any, ...]
-    """Of each field: a type that msgspec knows, or a Shape, a Several or an Either."""
+    """Of each field: a type that msgspec knows, or a Shape, a Several, Arrays or an Either."""
     holds: Callable[[Any], bool] | None = None
     """What must hold between its fields, of the named tuple."""
 
@@ -48,14 +51,27 @@ class Several:
 
     item: Any
     length: Meta
+    kind: type[Any] = tuple
+    """What becomes of it."""
 
 
 @dataclass(frozen=True)
 class Either:
-    """A Shape or Several, or an atom: bytes, None, or a map that msgspec knows."""
+    """A Shape, a Several or Arrays, or an atom: bytes, None, or a map that msgspec knows."""
 
     part: Any
     atom: Any
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Several atoms, or a Shape all of whose fields are arrays, of texts or of arrays of texts.
+
+    msgspec does not tell arrays apart by what is in them. So it reads either, no deeper than that, and what
+    the Shape says is checked if the first item is an array."""
+
+    several: Several
+    shape: Shape
 
 
 class Codec:
@@ -101,6 +117,11 @@ class Codec:
         raise Misuse(f"{message!r:.100} is no frame of this format")
 
 
+_Text = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+_Texts = Annotated[
+    tuple[_Text | Annotated[tuple[_Text, ...], Meta(max_length=TEXTS_MAX)], ...], Meta(max_length=TEXTS_MAX)
+]
+
 Builder: TypeAlias = Callable[[Any], Any]
 """Makes the named tuple of plain ones."""
 
@@ -116,10 +137,12 @@ def _wire_type(part: Any) -> Any:
     match part:
         case Shape(_, fields):
             return GenericAlias(tuple, tuple(map(_wire_type, fields)))
-        case Several(item, length):
+        case Several(item, length, _):
             return Annotated[GenericAlias(tuple, (_wire_type(item), ...)), length]
         case Either(inner, atom):
             return _wire_type(inner) | atom
+        case Arrays(Several(item, length, _), _):
+            return Annotated[GenericAlias(tuple, (_Texts | item, ...)), length]
     return part
 
 
@@ -146,9 +169,17 @@ class _Builders:
                 # A partial of tuple.__new__ makes a named tuple three times as fast as its class does.
                 made = f"{self.name(partial(tuple.__new__, kind))}({all_items})"
                 return made if holds is None else f"{self.name(partial(_checked, holds))}({made})"
-            case Several(item):
+            case Several(item, _, kind):
                 made = self.expression(item, "item")
-                return value if made == "item" else f"tuple([{made} for item in {value}])"
+                if kind is tuple:
+                    return value if made == "item" else f"tuple([{made} for item in {value}])"
+                parts = value if made == "item" else f"[{made} for item in {value}]"
+                return f"{self.name(partial(tuple.__new__, kind))}({parts})"
+            case Arrays(Several(_, _, kind), shape):
+                run = f"{self.name(partial(_all_bytes, kind))}({value})"
+                strictly = f"{self.name(partial(convert, type=_wire_type(shape)))}({value})"
+                other = f"{self.name(_Builders().builder(shape))}({strictly})"
+                return f"({run} if type({value}[0]) is bytes else {other})"
             case Either(inner):
                 made = self.expression(inner, value)
                 return value if made == value else f"({made} if type({value}) is tuple else {value})"
@@ -158,6 +189,12 @@ class _Builders:
         name = f"f{len(self.names)}"
         self.names[name] = thing
         return name
+
+
+def _all_bytes(kind: type[Any], items: tuple[Any, ...]) -> Any:
+    if any(type(item) is not bytes for item in items):
+        raise Refused("frame shape")
+    return tuple.__new__(kind, items)
 
 
 def _checked(holds: Callable[[Any], bool], message: Any) -> Any:

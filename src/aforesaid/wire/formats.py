@@ -17,12 +17,23 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from msgspec import Meta
 
 from aforesaid.core import Misuse, Process, declaration_of
-from aforesaid.core.fields import NAME, PAYLOAD, AtMost, PerMember, Where, Within, hints_of
+from aforesaid.core.fields import (
+    NAME,
+    OR_RUN,
+    PAYLOAD,
+    RUN_MAX,
+    AtMost,
+    PerMember,
+    Run,
+    Where,
+    Within,
+    hints_of,
+)
 from aforesaid.protocols.algorithm import Algorithm, Need
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.links import perfect
-from aforesaid.wire.codec import Either, Name, Several, Shape
+from aforesaid.wire.codec import Arrays, Either, Name, Several, Shape
 
 GROUP_MAX = 2**16
 ITEMS_MAX = 2**16
@@ -32,33 +43,41 @@ TEXT_CHARS_MAX = 255
 
 
 def shapes_of(
-    name: str | Algorithm, group: Sequence[Process] = (), frontier: bool = False
+    name: str | Algorithm,
+    group: Sequence[Process] = (),
+    frontier: bool = False,
+    besides: Sequence[Any] = (),
 ) -> tuple[Shape, ...]:
     """The format of an algorithm, as nodes speak it; a fixed group is told at the outset.
 
-    Where messages carry their frontier, what is said is `Placed` wherever else it is bytes.
+    Where messages carry their frontier, what is said is `Placed` wherever else it is bytes. `besides`: frames
+    that the nodes themselves send.
     """
     entry = algorithm(name) if isinstance(name, str) else name
     if not entry.frames:
         raise Misuse(f"no wire format is published for {entry.name!r}: it runs in the simulator only")
     if Need.FIXED_GROUP in entry.needs and not 0 < len(group) <= GROUP_MAX:
         raise Misuse(f"a fixed group has 1 to {GROUP_MAX} members, not {len(group)}")
-    known = tuple(group) if Need.FIXED_GROUP in entry.needs else None
-    reader = _Reader(known, Placed if frontier else bytes)
-    return tuple(reader.shape(kind) for kind in frames_of(entry))
+    # Where members are admitted, names come that nobody knew.
+    known = tuple(group) if Need.FIXED_GROUP in entry.needs and entry.tells is None else None
+    payload: Any = Placed if frontier else bytes
+    if entry.tells is not None:
+        payload = Either(_Reader(None, payload).shape(entry.tells), payload)
+    reader = _Reader(known, payload)
+    return tuple(reader.shape(kind) for kind in (*frames_of(entry), *besides))
 
 
 def frames_of(entry: Algorithm) -> tuple[Any, ...]:
     """The frames of an algorithm on a network that loses: those of perfect links, where it needs them."""
     if entry.over_perfect_links:
-        return (*map(_in_data, entry.frames), perfect.Ack)
+        return (*map(_in_data, entry.frames), perfect.Ack, perfect.Gone)
     return entry.frames
 
 
 class _Reader:
     """Reads shapes off declared types, for one group; None: the group changes."""
 
-    def __init__(self, group: tuple[Process, ...] | None, payload: type) -> None:
+    def __init__(self, group: tuple[Process, ...] | None, payload: Any) -> None:
         self._group = group
         self._payload = payload
         self._name: Any = Name if group is None else Literal[group]
@@ -97,11 +116,20 @@ class _Reader:
             return hint
         return _unknown(hint)
 
+    def _payload_or_run(self) -> Either:
+        length = Meta(min_length=2, max_length=RUN_MAX)
+        if isinstance(self._payload, Either):
+            own, atom = self._payload.part, self._payload.atom
+            return Either(Arrays(Several(atom, length, Run), own), atom)
+        return Either(Several(self._payload, length, Run), self._payload)
+
     def _annotated(self, kind: Any, marks: tuple[Any, ...], bodies: Mapping[Any, Any]) -> Any:
         for mark in marks:
             match mark:
                 case _ if mark == NAME:
                     return self._name
+                case _ if mark == PAYLOAD and OR_RUN in marks:
+                    return self._payload_or_run()
                 case _ if mark == PAYLOAD:
                     return self._payload
                 case Within(least, most):

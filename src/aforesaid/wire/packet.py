@@ -1,7 +1,7 @@
 """Packets: who speaks, and many frames at a time (docs/wire.md).
 
-A packet is a header and a body. The header names the cluster, the source and its incarnation, and says
-whether the body is in the clear or sealed (`aforesaid.security.datagrams`). On UDP every datagram is a
+A packet is a header and a body. The header names the cluster, the source, its incarnation and its start, and
+says whether the body is in the clear or sealed (`aforesaid.security.datagrams`). On UDP every datagram is a
 packet; a TCP connection begins with a header in the clear and goes on with bodies (`stream`).
 
 A body is one msgpack value: an array of frames, each a bin, or, alone, a bin that is a fragment of a frame
@@ -20,15 +20,17 @@ from aforesaid.core import Misuse, Process, Refused
 from aforesaid.wire.fragment import split
 
 MAGIC = 0xAF
-VERSION = 1
+VERSION = 3
 CLEAR, SEALED = 0, 1
 CLUSTER_BYTES = 8
 NAME_BYTES_MAX = 255
 FRAMES_MAX = 2**16
 """How many frames one body may hold."""
 
-_FIXED = Struct(f">BBBB{CLUSTER_BYTES}sQ")
+_FIXED = Struct(f">BBBB{CLUSTER_BYTES}sQQ")
+_VERSION_AT = 1
 _NAME_LENGTH_AT = 3
+_NAME_AT_IN_1 = 20
 _encode = Encoder().encode
 _Frames = Annotated[list[bytes], Meta(max_length=FRAMES_MAX)]
 _decode: Callable[[bytes], list[bytes] | bytes] = Decoder(_Frames | bytes).decode
@@ -43,12 +45,14 @@ class Header(NamedTuple):
     """Eight bytes, see `cluster_id`."""
     source: Process
     incarnation: int
+    start: int = 0
+    """Which one of this incarnation, if it survives its starts (`protocols.membership.epochs`); else 0."""
 
     def encode(self, mode: int = CLEAR) -> bytes:
         name = self.source.encode()
         if not 0 < len(name) <= NAME_BYTES_MAX:
             raise Misuse(f"the name of a process takes 1 to {NAME_BYTES_MAX} bytes, not {len(name)}")
-        return _FIXED.pack(MAGIC, VERSION, mode, len(name), self.cluster, self.incarnation) + name
+        return _FIXED.pack(MAGIC, VERSION, mode, len(name), self.cluster, self.incarnation, self.start) + name
 
 
 class Opened(NamedTuple):
@@ -74,7 +78,7 @@ def read_header(data: bytes, cluster: bytes, mode: int) -> tuple[Header, int]:
     """The header that data begins with, which must be of this cluster and mode, and where it ends."""
     if len(data) < _FIXED.size:
         raise Refused("truncated")
-    magic, version, its_mode, length, its_cluster, incarnation = _FIXED.unpack_from(data)
+    magic, version, its_mode, length, its_cluster, incarnation, start = _FIXED.unpack_from(data)
     if magic != MAGIC:
         raise Refused("not ours")
     if version != VERSION:
@@ -87,15 +91,17 @@ def read_header(data: bytes, cluster: bytes, mode: int) -> tuple[Header, int]:
     if length == 0 or len(data) < end:
         raise Refused("truncated")
     try:
-        return Header(its_cluster, data[_FIXED.size : end].decode(), incarnation), end
+        return Header(its_cluster, data[_FIXED.size : end].decode(), incarnation, start), end
     except UnicodeDecodeError:
         raise Refused("name") from None
 
 
 def claimed_name(data: bytes) -> Process:
     """The name that a packet of whatever cluster, mode or version gives its sender; nothing proves it."""
-    length = data[_NAME_LENGTH_AT] if len(data) >= _FIXED.size else 0
-    return data[_FIXED.size : _FIXED.size + length].decode(errors="replace")
+    if len(data) < _FIXED.size:
+        return ""
+    begins = _NAME_AT_IN_1 if data[_VERSION_AT] == 1 else _FIXED.size
+    return data[begins : begins + data[_NAME_LENGTH_AT]].decode(errors="replace")
 
 
 class Clear:

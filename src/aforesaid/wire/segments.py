@@ -66,12 +66,12 @@ def record_of(value: Origin | list[Event]) -> bytes:
 def torn_bytes(path: "Place") -> int:
     """How many bytes at the end of a segment nobody can read: they are in no whole record."""
     data = _read(path)
-    return len(data) - sum(_HEAD.size + len(record) for record in _records(data))
+    return len(data) - max((end for end, _ in whole_records(data)), default=0)
 
 
 def read_segment(path: "Place") -> tuple[Origin | None, Iterator[Event]]:
     """Who wrote it and its events, up to the first record that is torn; None if not even that is whole."""
-    records = _records(_read(path))
+    records = (record for _, record in whole_records(_read(path)))
     try:
         origin = msgspec.msgpack.decode(next(records), type=Origin)
     except StopIteration:
@@ -92,13 +92,31 @@ def _read(path: "Place") -> bytes:
         raise Misuse(f"cannot read {path}: {error.strerror}") from error
 
 
-def _records(data: bytes) -> Iterator[bytes]:
+def whole_records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The records of a segment up to the first that is torn, each with the place where it ends."""
     start = 0
     while start + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, start)
         start += _HEAD.size
         record = data[start : start + length]
-        if len(record) < length or crc32(record) != checksum:
+        # Nothing is as long as no record: where it seems so, pages are lost, and read as zeros.
+        if not length or len(record) < length or crc32(record) != checksum:
             return
-        yield record
         start += length
+        yield start, record
+
+
+def whole_bytes(data: bytes) -> int:
+    """How many bytes at the beginning are records that are there from end to end, by their lengths alone."""
+    end = 0
+    while end + _HEAD.size <= len(data):
+        length, _ = _HEAD.unpack_from(data, end)
+        if not length or end + _HEAD.size + length > len(data):
+            break
+        end += _HEAD.size + length
+    return end
+
+
+def first_bytes(data: bytes) -> int:
+    """How long the first record is, by its head; 0 if not even that is there."""
+    return _HEAD.size + int(_HEAD.unpack_from(data)[0]) if len(data) >= _HEAD.size else 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from aforesaid.core import Misuse, Process
 from aforesaid.node.config import Config
+from aforesaid.node.endings import HistoryLost
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
 from aforesaid.world.machine import Machine
@@ -27,7 +28,10 @@ class Actor:
         config: Callable[[], Config],
         machine: Machine,
         heard: Callable[["Actor", Message], None],
-        said: Callable[["Actor", Any, tuple[Process, ...]], None],
+        said: Callable[["Actor", Any, tuple[Process, ...], bytes], None],
+        intend: Callable[["Actor", tuple[Process, ...]], bytes],
+        was_told: Callable[["Actor", HistoryLost], None],
+        has: int | None,
     ) -> None:
         self.plan = plan
         self.name = name
@@ -43,7 +47,10 @@ class Actor:
         self.over = False
         self.saying = 0
         """What it wants to say and waits for room."""
-        self._heard, self._said = heard, said
+        self._heard, self._said, self._intend = heard, said, intend
+        self._was_told = was_told
+        self._has = has
+        """From which offset on its application resumes."""
         self._asked = asyncio.Semaphore(0)
         """What it has to answer. Who waits for room to answer must go on listening: so does everyone else."""
         self._chance = machine.chance
@@ -67,16 +74,17 @@ class Actor:
                     break
                 except Misuse:
                     # Its contact may be gone, or outside itself: there are others.
-                    if self.node is not None or self.plan.group == "fixed":
+                    if self.node is not None or self.plan.fixed:
                         raise
                     await asyncio.sleep(AGAIN_S)
-        except Misuse as error:
+        except Exception as error:
             self.failure = error
         finally:
             self.over = True
 
     async def _take_part(self) -> None:
-        async with Node(self._config()) as node:
+        keeps = self.plan.group == "keeping"
+        async with Node(self._config(), self._has, history="all" if keeps else None) as node:
             self.node = node
             work = [asyncio.create_task(each) for each in self._doings(node)]
             leaving: asyncio.Task[Any] = asyncio.create_task(self.leaves.wait())
@@ -91,6 +99,7 @@ class Actor:
                 for task in (*work, leaving):
                     task.cancel()
                 await asyncio.gather(*work, leaving, return_exceptions=True)
+            await node.leave()
 
     async def say(self, node: Node) -> None:
         self.saying += 1
@@ -106,15 +115,18 @@ class Actor:
             size = chance.randrange(LARGE_BYTES_MAX)
         if plan.huge and chance.random() < plan.huge:
             size = chance.randrange(LARGE_BYTES_MAX, HUGE_BYTES_MAX)
-        payload = bytes(size)
         if node.config.entry.addressed:
-            others = sorted(node.config.peers)
+            others = [name for name in node.members if name != self.name]
             audience = tuple(chance.sample(others, chance.randint(1, len(others))))
-            receipt = await node.send(audience, payload)
         else:
             audience = node.config.group
+        intent = self._intend(self, audience)
+        payload = intent + bytes(size)
+        if node.config.entry.addressed:
+            receipt = await node.send(audience, payload)
+        else:
             receipt = await node.broadcast(payload)
-        self._said(self, receipt.id, audience)
+        self._said(self, receipt.id, audience, intent)
 
     def _doings(self, node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
         return self._listen(node), self._talk(node), self._answer(node)
@@ -134,6 +146,14 @@ class Actor:
                 await self.say(node)
 
     async def _listen(self, node: Node) -> None:
+        while True:
+            try:
+                await self._listen_on(node)
+                return
+            except HistoryLost as lost:
+                self._was_told(self, lost)
+
+    async def _listen_on(self, node: Node) -> None:
         chance = self._chance
         async for message in node:
             self._heard(self, message)

@@ -20,6 +20,20 @@ SOMETIMES: dict[Kind, tuple[str, ...]] = {
         *("told: suspected", "told: heard again", "told: evicted"),
         *("halt of less than half the time-out", "halt of more than half the time-out"),
     ),
+    "durable": (
+        *("halt", "part", "cut", "rough", "deaf", "reset", "kill", "kill midway", "disk full", "disk slow"),
+        *("power", "bytes lost without power", "brought back", "killed while it came back"),
+        *("handed on again", "told: resumed", "told: failed"),
+    ),
+    "admitting": (
+        *("halt", "part", "cut", "rough", "deaf", "reset", "kill", "kill midway", "disk slow", "power"),
+        *("admit", "brought back", "killed while it came back", "told: admitted", "told: resumed"),
+    ),
+    "keeping": (
+        *("halt", "part", "cut", "reset", "kill", "kill midway", "disk slow", "join", "leave", "back"),
+        *("brought back", "killed while it came back"),
+        *("told: rejoining", "told: caught up", "told: said again", "told: history lost"),
+    ),
     "changing": (
         *("halt", "part", "cut", "rough", "deaf", "clock", "reset", "kill", "kill midway"),
         *("disk slow", "slow write", "power", "bytes lost without power", "huge payload"),

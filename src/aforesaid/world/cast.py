@@ -1,16 +1,18 @@
 """Everyone in a world, and what happens to them."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from aforesaid.core import MessageId, Misuse, Process
 from aforesaid.node.config import Config
-from aforesaid.node.endings import Evicted
+from aforesaid.node.endings import Evicted, HistoryLost
 from aforesaid.node.messages import Message
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.world.actor import LARGE_BYTES_MAX, Actor
+from aforesaid.world.having import Having
 from aforesaid.world.network import Weather
 from aforesaid.world.plan import Fault, Plan
 from aforesaid.world.witness import Witness
@@ -26,6 +28,9 @@ ROOM_BYTES_MAX = 400
 CLOCK_JUMP_S_MAX = 100.0
 SLOW_S_MAX = 0.03
 LAST_WORDS = b"last words "
+INTENT_BYTES = 8
+BACK = 0.7
+"""The share of the killed that come back, where the history is kept."""
 
 
 class Cast:
@@ -40,6 +45,7 @@ class Cast:
         self._last_words: dict[int, dict[Process, set[Process]]] = {}
         """By round, who heard whose."""
         self._visitors = 0
+        self.having = Having()
         self._key = scratch / "cluster.key"
         if plan.sealed:
             write_cluster_key(self._key)
@@ -62,12 +68,14 @@ class Cast:
     async def enter(self, names: Sequence[Process]) -> None:
         for name in names:
             self.start(name)
-            if self.plan.group == "changing":
+            if not self.plan.fixed:
                 await asyncio.sleep(self.world.chance.uniform(0.0, 0.5))
 
     def start(self, name: Process) -> None:
         machine = self.world.boot(name)
-        actor = Actor(self.plan, name, lambda: self._config(name), machine, self._heard, self._said)
+        has = self.having.last(name) if self.plan.resumes else None
+        tells = self._heard, self._said, self._intend, self._was_told
+        actor = Actor(self.plan, name, lambda: self._config(name), machine, *tells, has)
         self.actors.append(actor)
         self.world.on(machine, actor.live)
 
@@ -81,33 +89,70 @@ class Cast:
             "directory": f"/world/{name}",
             "heartbeat_s": plan.heartbeat_s,
             "evict_after_s": plan.evict_after_s,
+            "durability": plan.durability,
+            "snapshot_bytes": plan.snapshot_bytes,
+            "retention_bytes": plan.retention_bytes,
             "acks": "manual" if plan.manual_acks else "automatic",
             "trace_segment_bytes": plan.segment_bytes,
             "queues": {"in_messages": plan.in_messages, "out_messages": plan.out_messages},
         }
         if plan.sealed:
             facts["security"] = {"cluster_key": str(self._key)}
-        if plan.group == "fixed":
-            facts["peers"] = {peer: f"{world.host(peer)}:{PORT}" for peer in plan.names if peer != name}
+        if plan.fixed:
+            founders = [peer for peer in plan.names if peer not in plan.newcomers]
+            facts["newcomer"] = name in plan.newcomers
+            known = founders[:CONTACTS] if name in plan.newcomers else founders
+            facts["peers"] = {peer: f"{world.host(peer)}:{PORT}" for peer in known if peer != name}
         elif name != plan.names[0] and (others := [each for each in self.open_lives() if each.name != name]):
-            known = world.chance.sample(others, min(len(others), CONTACTS))
-            facts["contact"] = [f"{world.host(each.name)}:{PORT}" for each in known]
+            some = world.chance.sample(others, min(len(others), CONTACTS))
+            facts["contact"] = [f"{world.host(each.name)}:{PORT}" for each in some]
         return Config.of(facts)
 
     # ------------------------------------------------------------------------------- what they tell us
 
-    def _said(self, actor: Actor, message: MessageId, audience: tuple[Process, ...]) -> None:
-        if self.plan.group == "fixed":
-            self.witness.said(actor.name, message, audience)
+    def _intend(self, actor: Actor, audience: tuple[Process, ...]) -> bytes:
+        """What a payload begins with, where who says it may be killed and come back."""
+        if not self._judged_by_offsets:
+            return b""
+        return self.witness.intends(actor.name, audience).to_bytes(INTENT_BYTES)
+
+    def _said(self, actor: Actor, message: MessageId, audience: tuple[Process, ...], intent: bytes) -> None:
+        if self.plan.group != "changing":
+            number = int.from_bytes(intent) if intent else None
+            self.witness.said(actor.name, message, audience, number)
+
+    @property
+    def _judged_by_offsets(self) -> bool:
+        """Whether applications know by the offset what they have, over all their lives."""
+        return self.plan.survives or self.plan.group == "keeping"
+
+    @property
+    def _everyone(self) -> tuple[Process, ...]:
+        return (*self.plan.names, *self.plan.visitors)
 
     def _heard(self, actor: Actor, message: Message) -> None:
         if len(message.payload) > LARGE_BYTES_MAX:
             self.world.network.did["huge payload"] += 1
-        if self.plan.group == "fixed":
+        payload = message.payload
+        if self._judged_by_offsets:
+            self._heard_durably(actor, message)
+            payload = payload[INTENT_BYTES:]
+        elif self.plan.fixed:
             self.witness.heard(actor.name, message.id, self.plan.names)
-        elif message.payload.startswith(LAST_WORDS):
-            number, name = message.payload.removeprefix(LAST_WORDS).decode().split()
+        if payload.startswith(LAST_WORDS):
+            number, name = payload.removeprefix(LAST_WORDS).decode().split()
             self._last_words.setdefault(int(number), {}).setdefault(actor.name, set()).add(name)
+
+    def _heard_durably(self, actor: Actor, message: Message) -> None:
+        """The application keeps the offset with its state: both are there, or neither."""
+        if not self.having.takes(actor.name, message.offset or 0, self.plan.resumes):
+            self.world.network.did["handed on again"] += 1
+            return
+        intent = int.from_bytes(message.payload[:INTENT_BYTES])
+        self.witness.heard(actor.name, message.id, self._everyone, intent)
+
+    def _was_told(self, actor: Actor, lost: HistoryLost) -> None:
+        self.having.told(actor.name, lost, self.plan.resumes)
 
     # ---------------------------------------------------------------------------------- what goes wrong
 
@@ -222,12 +267,33 @@ class Cast:
         return True
 
     async def _mourn(self, dead: Actor) -> None:
-        """One of the others hears that it is dead; it tells the rest, or it does not come to that."""
+        """One of the others hears that it is dead; it tells the rest, or it does not come to that. Who
+        survives comes back instead."""
         chance = self.world.chance
         await asyncio.sleep(chance.uniform(0.0, EVICTED_WITHIN_S))
+        if self.plan.survives or (self.plan.group == "keeping" and chance.random() < BACK):
+            await self._bring_back(dead.name)
+            return
         others = [actor for actor in self.here() if actor.machine.runs]
-        if self.plan.group == "fixed" and others and not self._left_to_the_time_out():
+        if self.plan.fixed and others and not self._left_to_the_time_out():
             self._evict(chance.choice(others), dead.name)
+
+    async def _bring_back(self, name: Process) -> None:
+        """It may be killed again while it comes back."""
+        chance, did = self.world.chance, self.world.network.did
+        while self.actor(name) is None:
+            self.start(name)
+            did["brought back"] += 1
+            actor = self.actor(name)
+            if actor is None or chance.random() < 0.5:
+                return
+            actor.machine.fuse = chance.randrange(FUSE_EFFECTS_MAX)
+            await asyncio.sleep(chance.uniform(0.0, EVICTED_WITHIN_S))
+            actor.machine.fuse = None
+            if not actor.machine.alive:
+                did["killed while it came back"] += 1
+                if self.plan.survives and self.actor(name) is None and chance.random() < 0.5:
+                    self.world.disks[name].lose_power(chance)
 
     def _left_to_the_time_out(self) -> bool:
         """Whether those who are left evict the dead without being told: most of the group must be."""
@@ -239,6 +305,30 @@ class Cast:
                 actor.node.evict(name)
 
         self.world.on(actor.machine, evict)
+
+    async def _admit(self, fault: Fault) -> bool:
+        """A newcomer starts, and one of those it knows is told to admit it, or another if that one dies.
+        Whether it was may take until the others are back."""
+        (name,) = fault.who
+        if self.actor(name) is None:
+            self.start(name)
+        self._have_admitted(name)
+        return True
+
+    def _have_admitted(self, name: Process) -> None:
+        """Have it asked for, if it is not known that it was."""
+        newcomer = self.actor(name)
+        contacts = [actor for actor in self.here() if actor.name in self.plan.names[:CONTACTS]]
+        if newcomer is None or newcomer.node is not None or not contacts:
+            return
+        by, at = self.world.chance.choice(contacts), f"{self.world.host(name)}:{PORT}"
+
+        async def admit() -> None:
+            if by.node is not None and by.here:
+                with contextlib.suppress(Misuse):  # It is a member, or not heard yet, or this node ends.
+                    await by.node.admit(name, at)
+
+        self.world.on(by.machine, admit)
 
     async def _join(self, fault: Fault) -> bool:
         self._visitors += 1
@@ -279,17 +369,27 @@ class Cast:
             actor.talks = False
 
     def tell_of_the_dead(self) -> None:
-        """In a fixed group everyone hears who will not come back, unless that is the time-out's business."""
-        if self.plan.group == "fixed" and not self._left_to_the_time_out():
+        """In a fixed group everyone hears who will not come back, unless that is the time-out's business; of
+        whom a node has never heard, it may not have started yet, and only an operator knows. Who survives is
+        started again, if its disk was full to the last."""
+        if self.plan.survives:
+            for name in self.plan.names:
+                if self.actor(name) is None:
+                    self.start(name)
+            for name in self.plan.newcomers:
+                self._have_admitted(name)
+        if self.plan.group == "fixed":
             here = self.here()
             dead = sorted(set(self.plan.names) - {actor.name for actor in here})
             for actor in here:
                 for name in dead:
-                    self._evict(actor, name)
+                    unmet = actor.node is not None and name not in actor.node._running.incarnations
+                    if unmet or not self._left_to_the_time_out():
+                        self._evict(actor, name)
 
     async def last_words(self) -> None:
         """In a changing group everyone says something that everyone must hear."""
-        if self.plan.group == "changing":
+        if not self.plan.fixed:
             self.round += 1
             for actor in self.here():
                 self.world.on(actor.machine, lambda actor=actor: self._say_last(actor, self.round))  # type: ignore[misc]
@@ -297,26 +397,62 @@ class Cast:
     async def _say_last(self, actor: Actor, number: int) -> None:
         try:
             if actor.node is not None:
-                await actor.node.broadcast(LAST_WORDS + f"{number} {actor.name}".encode())
+                intent = self._intend(actor, self._everyone)
+                payload = intent + LAST_WORDS + f"{number} {actor.name}".encode()
+                receipt = await actor.node.broadcast(payload)
+                self._said(actor, receipt.id, self._everyone, intent)
         except Misuse:
             pass  # What it could not say, the others will lack.
 
     def lacking(self) -> list[str]:
         """What is owed still; [] when all is at rest."""
         here = self.here()
-        outside = [f"{actor.name} is not in the group" for actor in self.open_lives() if actor.node is None]
+        # Newcomers found no group: where no member is left there is nobody to let them in.
+        newcomers = [actor for actor in self.open_lives() if actor.node is None] if here else []
+        outside = [f"{actor.name} is not in the group" for actor in newcomers]
         outside += [f"{actor.name} waits to say something" for actor in here if actor.saying]
-        if self.plan.group == "changing":
+        if not self.plan.fixed:
             heard = self._last_words.get(self.round, {})
-            return outside + [
-                f"{actor.name} has not heard {other.name}"
-                for actor in here
-                for other in here
-                if other.name not in heard.get(actor.name, set())
-            ]
+            return (
+                outside
+                + self._uneven()
+                + [
+                    f"{actor.name} has not heard {other.name}"
+                    for actor in here
+                    for other in here
+                    if other.name not in heard.get(actor.name, set())
+                    and other.name in self.acquainted(actor.name)
+                ]
+            )
         outside += [f"{victim} was evicted by {by}, lives and was not told" for by, victim in self._evicted()]
         lacking = outside + self.witness.lacking({actor.name for actor in here})
         return lacking or [held for actor in here for held in _held(actor)]
+
+    def _uneven(self) -> list[str]:
+        """Where the history is kept: what one of those who are here has, and another one has not."""
+        here = {actor.name for actor in self.here()}
+        if self.plan.group != "keeping" or any(self.acquainted(name) != here for name in here):
+            return []
+        return [
+            f"{name} has not heard {message}, nor that it is lost"
+            for name, message in self.witness.uneven(here)
+            if not self.having.knows_lost(name, message)
+        ]
+
+    def acquainted(self, name: Process) -> set[Process]:
+        """Whom it can find, or be found by, from one living acquaintance to the next: nobody else's words are
+        owed to it. All that two parts of a group knew in common may have died."""
+        names = {f"{self.world.host(actor.name)}:{PORT}": actor.name for actor in self.here()}
+        knows = {
+            actor.name: {names.get(str(address)) for address in actor.node._known()}
+            for actor in self.here()
+            if actor.node is not None
+        }
+        found, new = {name}, {name}
+        while new:
+            new = {other for other in knows if other not in found and _linked(knows, other, new)}
+            found |= new
+        return found
 
     def _evicted(self) -> list[tuple[Process, Process]]:
         """Of those who are here: who has evicted whom."""
@@ -330,12 +466,19 @@ class Cast:
             for actor in self.actors
             if actor.failure is not None and not self._may_fail(actor)
         ]
-        return failed + self.witness.judge({actor.name for actor in self.actors if actor.survived})
+        # Where the history is kept, what was said a moment before a kill may be in no log.
+        owing = self.actors if self.plan.group != "keeping" else ()
+        survivors = {actor.name for actor in owing if actor.survived}
+        return failed + self.having.complaints + self.witness.judge(survivors)
 
     def _may_fail(self, actor: Actor) -> bool:
         if isinstance(actor.failure, Evicted):
             return self.plan.may_be_evicted(actor.name)
         return any(fault.kind == "disk full" and actor.name in fault.who for fault in self.plan.faults)
+
+
+def _linked(knows: Mapping[Process, Collection[Process | None]], one: Process, others: set[Process]) -> bool:
+    return any(other in knows[one] or one in knows[other] for other in others)
 
 
 def _held(actor: Actor) -> list[str]:

@@ -134,6 +134,10 @@ class OpenDisk:
         self._machine.effect()
         self._files[file].forced = len(self._files[file].data)
 
+    def settle(self, path: Path) -> None:
+        self._machine.effect()
+        self._disk.files[path].forced = len(self._disk.files[path].data)
+
     def names(self, directory: Path) -> list[str]:
         return sorted(path.name for path in self._disk.files if path.parent == directory)
 

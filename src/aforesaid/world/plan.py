@@ -10,7 +10,12 @@ import msgspec
 
 from aforesaid.core import Process
 
-Kind: TypeAlias = Literal["fixed", "changing"]
+Kind: TypeAlias = Literal["fixed", "changing", "durable", "admitting", "keeping"]
+"""Durable: a fixed group of nodes that survive; who is killed comes back. Admitting: the same of a group that
+newcomers are admitted to. Keeping: a changing group that keeps its history, so that everyone has
+everything."""
+
+CHANGING = ("changing", "keeping")
 
 FIXED = (
     "hybrid_multicast_in_order",
@@ -31,7 +36,13 @@ SURVIVES_CRASHES = {name for name in FIXED if name.startswith("hybrid")}
 OWED = {"small": 300, "large": 5000}
 """About how many deliveries a world owes at most: many small ones find more than few large ones."""
 SMALL_SHARE = 0.9
-SECONDS_MIN: dict[Kind, float] = {"fixed": 2.0, "changing": 6.0}
+SECONDS_MIN: dict[Kind, float] = {
+    **dict.fromkeys(("fixed", "durable", "admitting"), 2.0),
+    **dict.fromkeys(("changing", "keeping"), 6.0),
+}
+
+ADMITTING = (*2 * ("hybrid_multicast_in_order",), "hybrid_multicast", "hybrid_multicast_sps")
+"""The algorithms of groups that newcomers are admitted to."""
 
 FaultKind: TypeAlias = Literal[
     "halt",
@@ -46,16 +57,18 @@ FaultKind: TypeAlias = Literal[
     "disk full",
     "disk slow",
     "power",
+    "admit",
     "join",
     "leave",
     "back",
 ]
-"""The last three in changing groups; back: who was killed, or has left, starts again. Without power a process
-is killed, and what was not forced to its disk is gone."""
+"""Admit: a newcomer starts and is admitted. The last three in changing groups; back: who was killed, or has
+left, starts again. Without power a process is killed, and what was not forced to its disk is gone."""
 
 ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock", "disk slow")
 DEADLY: tuple[FaultKind, ...] = ("kill", "kill midway", "power")
-BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk full", "disk slow", *DEADLY), 1) | {"cut": 2}
+BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk full", "disk slow", *DEADLY), 1)
+BEFALL |= {"admit": 1, "cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
 
 
@@ -113,6 +126,33 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a socket keeps of datagrams that nobody reads."""
     evict_after_s: float = 0.0
     """Who is silent for so long is evicted; 0: an operator sees to the dead."""
+    durability: Literal["none", "batch", "always"] = "none"
+    snapshot_bytes: int = 2**24
+    resumes: bool = False
+    """Durable: applications resume from the offset that they keep with their own state. Else they go by what
+    they acknowledged, and know by the offset what they have already."""
+    retention_bytes: int = 0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether everybody is known by name."""
+        return self.group not in CHANGING
+
+    @property
+    def visitors(self) -> tuple[Process, ...]:
+        """Who joins on the way, in a changing group."""
+        joins = sum(fault.kind == "join" for fault in self.faults)
+        return tuple(f"v{number}" for number in range(1, joins + 1))
+
+    @property
+    def survives(self) -> bool:
+        """Whether who is killed comes back as itself."""
+        return self.group in ("durable", "admitting")
+
+    @property
+    def newcomers(self) -> tuple[Process, ...]:
+        """Who is there once it is admitted."""
+        return tuple(name for fault in self.faults if fault.kind == "admit" for name in fault.who)
 
     def may_be_evicted(self, name: Process) -> bool:
         """Whether faults silence a living process for more than half the time-out, all together."""
@@ -124,22 +164,27 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 def plan_of(seed: int, group: Kind) -> Plan:
     """The plan of a seed."""
     chance = Random(f"plan {group} {seed}")
-    fixed = group == "fixed"
+    fixed = group not in CHANGING
     names = tuple(f"p{number}" for number in range(chance.randint(2, 5) if fixed else chance.randint(3, 7)))
-    algorithm = chance.choice(FIXED) if fixed else "prc_spray"
+    algorithm = chance.choice(ADMITTING if group == "admitting" else FIXED) if fixed else "prc_spray"
     transport: Literal["udp", "tcp"] = chance.choice(("udp", "udp", "tcp")) if fixed else "tcp"
     replies = chance.choice((0.0, 0.1, 0.4))
     seconds, rate = _affordable(chance, group, len(names) ** 2 / (1 - replies))
     draw = _fixed_fault if fixed else _changing_fault
     faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
-    if fixed:
+    newcomers = tuple(f"v{number}" for number in range(chance.randint(1, 3) if group == "admitting" else 0))
+    for name in newcomers:
+        faults.append(Fault(round(chance.uniform(0.0, 0.7 * seconds), 3), "admit", (name,)))
+    if group in ("durable", "admitting"):
+        faults += [_fault(chance, chance.choice(DEADLY), names, seconds) for _ in range(chance.randint(1, 6))]
+    elif fixed:
         faults = _bearable(faults, names, algorithm)
     plan = Plan(
         seed=seed,
         group=group,
         algorithm=algorithm,
         transport=transport,
-        names=names,
+        names=names + newcomers,
         seconds=seconds,
         rate=rate,
         faults=tuple(sorted(faults, key=lambda fault: fault.at_s)),
@@ -158,8 +203,35 @@ def plan_of(seed: int, group: Kind) -> Plan:
         socket_bytes=chance.choice((4 * 2**20, 1500)),
         huge=chance.choice((0.0, 0.0, 0.01)),
     )
+    if plan.survives:
+        return _that_survive(plan, chance)
+    if group == "keeping":
+        return _that_keeps(plan, chance)
     return (
         _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
+    )
+
+
+def _that_survive(plan: Plan, chance: Random) -> Plan:
+    return msgspec.structs.replace(
+        plan,
+        durability=chance.choice(("batch", "batch", "always")),
+        snapshot_bytes=chance.choice((2**10, 2**14, 2**24)),
+        resumes=chance.random() < 0.5,
+    )
+
+
+def _that_keeps(plan: Plan, chance: Random) -> Plan:
+    """A log is not forced: who loses power, and has acknowledged what its log lost, cannot go on. So nobody
+    does; some more are cut off."""
+    faults = [fault for fault in plan.faults if fault.kind != "power"]
+    faults += [_fault(chance, "part", plan.names, plan.seconds) for _ in range(chance.randint(0, 2))]
+    return msgspec.structs.replace(
+        plan,
+        faults=tuple(sorted(faults, key=lambda fault: fault.at_s)),
+        resumes=chance.random() < 0.5,
+        retention_bytes=chance.choice((2**30, 2**30, 2**16)),
+        large=chance.choice((plan.large, 0.2)),
     )
 
 
@@ -174,7 +246,7 @@ def _with_time_out(plan: Plan, chance: Random) -> Plan:
 
 def _affordable(chance: Random, group: Kind, owed_per_word: float) -> tuple[float, float]:
     """For how long they talk, and how fast: rather short than slow."""
-    fixed = group == "fixed"
+    fixed = group not in CHANGING
     seconds = chance.choice((4.0, 8.0, 15.0)) if fixed else chance.choice((10.0, 25.0))
     rate = chance.choice((2.0, 10.0, 40.0, 100.0)) if fixed else chance.choice((1.0, 5.0, 20.0))
     words = OWED["small" if chance.random() < SMALL_SHARE else "large"] / owed_per_word

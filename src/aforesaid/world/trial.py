@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aforesaid.check import check
+from aforesaid.core import Misuse
 from aforesaid.node.operating.logs import logger
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink
@@ -103,7 +104,7 @@ class Trial:
 
     async def main(self) -> None:
         plan, cast = self.plan, self.cast
-        await cast.enter(plan.names)
+        await cast.enter([name for name in plan.names if name not in plan.newcomers])
         faults = [asyncio.ensure_future(cast.suffer(fault)) for fault in plan.faults]
         await asyncio.sleep(plan.seconds)
         await asyncio.gather(*faults)
@@ -129,7 +130,7 @@ class Trial:
 
     async def _close(self) -> None:
         cast = self.cast
-        for actor in cast.here():
+        for actor in cast.open_lives():
             if actor.node is not None:
                 self.outcome.did.update({f"refused: {why}": n for why, n in actor.node.refused.items()})
             actor.leaves.set()
@@ -158,13 +159,15 @@ class Trial:
     def _judge_segments(self) -> None:
         """By the checker, from the files that the nodes wrote."""
         digest, root = hashlib.sha256(), self.scratch / "disks"
+        survives = self.plan.survives
         for name, disk in sorted(self.world.disks.items()):
-            # Of who lost power the traces may lack what others know: they are no witness (docs/node.md).
+            # Of who lost power the traces may lack what others know: they are no witness (docs/node.md). Who
+            # survives writes again what they lack.
             torn = {_incarnation_of(path) for path in disk.torn}
             for path, file in sorted(disk.files.items()):
                 digest.update(f"{name} {path} ".encode())
                 digest.update(file.data)
-                if path.parent.name == "segments" and _incarnation_of(path) not in torn:
+                if path.parent.name == "segments" and (_incarnation_of(path) not in torn or survives):
                     to = root / name / path.name
                     to.parent.mkdir(parents=True, exist_ok=True)
                     to.write_bytes(file.data)
@@ -174,7 +177,11 @@ class Trial:
             self.outcome.did["traces not judged"] += 1
             return
         sink = MemorySink()
-        ingest(root, sink, f"world-{self.plan.seed}")
+        try:
+            ingest(root, sink, f"world-{self.plan.seed}")
+        except Misuse as error:
+            self.complain(f"nobody can read the traces: {error}")
+            return
         trace = sink.trace
         self.outcome.messages = len(trace.messages)
         self.outcome.deliveries = len(trace.delivery_message)

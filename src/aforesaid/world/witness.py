@@ -5,6 +5,8 @@ message is out of order at a process if something of its past comes there after 
 """
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 
 from aforesaid.core import MessageId as Id
 from aforesaid.core import Process
@@ -23,24 +25,38 @@ class Witness:
         self._heard: dict[Process, int] = {}
         self._skipped: dict[Process, list[tuple[Id, int]]] = {}
         """Deliveries before which something of the past was missing, and what it was."""
+        self._intents: list[tuple[tuple[Process, ...], int]] = []
+        """Whom something was meant for, and what had come before."""
         self.complaints: list[str] = []
         self.deliveries = 0
 
-    def said(self, process: Process, message: Id, audience: Iterable[Process]) -> None:
+    def intends(self, process: Process, audience: tuple[Process, ...]) -> int:
+        """Somebody is about to say something, and may not live to tell us that it has; its number."""
+        self._intents.append((audience, self._known.get(process, 0)))
+        return len(self._intents) - 1
+
+    def said(
+        self, process: Process, message: Id, audience: Iterable[Process], intent: int | None = None
+    ) -> None:
         if message in self._bits:
             return  # Its own copy came before the call returned.
+        past = self._known.get(process, 0)
+        if intent is not None:
+            audience, past = self._intents[intent]
         bit = 1 << len(self._ids)
         self._ids.append(message)
         self._bits[message] = bit
         self._audience[message] = frozenset(audience)
         for target in self._audience[message]:
             self._addressed[target] = self._addressed.get(target, 0) | bit
-        self._past[message] = self._known.get(process, 0)
-        self._known[process] = self._past[message] | bit
+        self._past[message] = past
+        self._known[process] = self._known.get(process, 0) | bit
 
-    def heard(self, process: Process, message: Id, group: Iterable[Process]) -> None:
+    def heard(
+        self, process: Process, message: Id, group: Iterable[Process], intent: int | None = None
+    ) -> None:
         # Who was killed in the middle of saying something never got to tell us.
-        self.said(message.origin, message, group)
+        self.said(message.origin, message, group, intent)
         bit, past, before = self._bits[message], self._past[message], self._heard.get(process, 0)
         self.deliveries += 1
         if before & bit:
@@ -69,6 +85,17 @@ class Witness:
             if message.origin in survivors
             for process in sorted(self._audience[message] & survivors)
             if not self._heard.get(process, 0) & bit
+        ]
+
+    def uneven(self, survivors: set[Process]) -> list[tuple[Process, Id]]:
+        """What one of those who are left has heard, and another one has not."""
+        heard = [self._heard.get(process, 0) for process in survivors]
+        everything = reduce(or_, heard, 0)
+        return [
+            (process, message)
+            for process in sorted(survivors)
+            for message in self._ids
+            if self._bits[message] & everything & ~self._heard.get(process, 0)
         ]
 
     def _names(self, bits: int) -> list[str]:

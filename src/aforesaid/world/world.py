@@ -3,6 +3,7 @@
 import gc
 import sys
 from asyncio import Task
+from asyncio.events import _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import Context
@@ -76,9 +77,14 @@ class World:
         """The end: what was never finished is ended here, and has no more effect on anything."""
         for machine in self.machines:
             machine.kill()
-        for task in self.loop.tasks:
-            if not task.done():
-                _end(task)
+        # Who begins a task on its way out is to begin it here, and not in the loop of this thread.
+        _set_running_loop(self.loop)
+        try:
+            for task in self.loop.tasks:
+                if not task.done():
+                    _end(task)
+        finally:
+            _set_running_loop(None)
         self.loop.close()
 
 

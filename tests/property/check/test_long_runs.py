@@ -59,7 +59,7 @@ def test_a_slice_hands_over_what_is_in_question_and_not_a_number_for_each_messag
     )
     _, properties = properties_of(trace, None)
     part = range(PROCESSES // SLICES)
-    reading = first_reading(properties, witnesses_max=0)
+    reading = first_reading(trace.run, properties, witnesses_max=0)
     found = Reader(trace).read(
         reading, ((process, trace.log(process)) for process in part), part, lambda: None
     )

@@ -44,7 +44,7 @@ def judged_in_slices(trace: MemoryTrace, witnesses_max: int | None, random: Rand
         return [pickle.loads(pickle.dumps(found_elsewhere(trace, sent, part))) for part in slices]
 
     required, judged = properties_of(trace, None)
-    return judge(Reader(trace), first_reading(judged, witnesses_max), required, gather), count
+    return judge(Reader(trace), first_reading(trace.run, judged, witnesses_max), required, gather), count
 
 
 def found_elsewhere(trace: MemoryTrace, sent: bytes, part: range) -> SliceFindings:

@@ -17,9 +17,11 @@ from aforesaid.core import Busy, MessageId, Misbehaviour, freeze
 from aforesaid.journal import Diverged, ToldMachine, restored
 from aforesaid.protocols.algorithm import Algorithm, Setup
 from aforesaid.protocols.catalog import CATALOG, algorithm
+from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.sim import Scenario, simulate
 from aforesaid.sim.simulation import Simulation
 from aforesaid.testing.worlds import worlds
+from aforesaid.wire import Codec, shapes_of
 from support.noting import Noting
 from support.scale import scaled
 
@@ -189,3 +191,22 @@ def test_another_machine_than_the_journals_is_refused() -> None:
     quiet: Any = CATALOG["reliable"].build(Setup("p0", ("p0", "p1")))
     with pytest.raises(Diverged, match="fewer choices"):
         restored(ToldMachine(quiet, records.append).snapshot(), records, Noting(), records.append)
+
+
+def test_a_frame_that_came_in_is_written_as_on_the_wire_and_only_so_read() -> None:
+    records: list[bytes] = []
+    name, group = "hybrid_multicast_in_order", ("p0", "p1")
+    frames = Codec(shapes_of(name, group))
+    told: Any = ToldMachine(CATALOG[name].build(Setup("p0", group)), records.append, frames)
+    begun = told.snapshot()
+    frame, first, again = Msg(0, 1, 0, False, b"hello"), Noting(), Noting()
+    told.speaker.receive("p1", frame, 7, first)
+    assert frames.encode(frame) in records[0]
+    back = restored(begun, records, again, records.append, frames)
+    assert freeze(back.machine) == freeze(told.machine)
+    assert again.noted == first.noted
+    assert back.now == 7
+    with pytest.raises(Diverged, match="nobody says in which format"):
+        restored(begun, records, Noting(), records.append)
+    with pytest.raises(Diverged, match="a frame of p1 in the journal is of another format"):
+        restored(begun, records, Noting(), records.append, Codec(shapes_of("waiting", group)))

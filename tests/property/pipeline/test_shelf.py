@@ -81,7 +81,7 @@ def judged_from_shelf(trace: ParquetTrace, directory: Path) -> Report:
         sent = pickle.dumps(reading)
         return [found_elsewhere(trace.path, shelf, sent, process) for process in range(len(trace.processes))]
 
-    report = judge(shelf.take(trace.stabilities), first_reading(judged, None), required, gather)
+    report = judge(shelf.take(trace.stabilities), first_reading(trace.run, judged, None), required, gather)
     assert [path.name for path in directory.iterdir()] == ["table"]
     return report
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aforesaid.trace.parquet import open_trace
-from aforesaid.trace.parquet.schema import SCHEMAS
+from aforesaid.trace.parquet.schema import SCHEMAS, STORY
 from support.trace_scripts import assert_same, in_memory, stored
 
 INTEGERS = [pa.int16(), pa.int32(), pa.int64()]
@@ -34,6 +34,9 @@ def test_any_type_that_holds_the_values(data: st.DataObject) -> None:
         stored(Path(root), seed=4, steps=60)
         for table, schema in SCHEMAS.items():
             path = Path(root, "run=r1", f"{table}.parquet")
+            if table in STORY:
+                assert not path.exists()  # Nobody has told it.
+                continue
             rows = pq.ParquetFile(path).read()
             kinds = [data.draw(others(field.type), f"{table}.{field.name}") for field in schema]
             columns = [rows[name].cast(kind) for name, kind in zip(schema.names, kinds, strict=True)]

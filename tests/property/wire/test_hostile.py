@@ -112,8 +112,8 @@ class Above:
     def failed(self, error: Exception) -> None:
         raise error
 
-    def met(self, peer: Process, incarnation: int) -> None:
-        assert (peer, incarnation) == ("alice", 1)
+    def met(self, peer: Process, incarnation: int, start: int) -> None:
+        assert (peer, incarnation, start) == ("alice", 1, 0)
 
     def connected(self, peer: Process) -> None: ...
 

@@ -15,6 +15,7 @@ from aforesaid.core import Members, MessageId, declaration_of, frame, link_of
 from aforesaid.core.fields import NAME, PAYLOAD, hints_of, marked
 from aforesaid.core.frames import UNDECLARED, Declaration
 from aforesaid.protocols.catalog import CATALOG
+from aforesaid.protocols.delivery.hybrid_groups import Roster
 from aforesaid.protocols.frontier import Placed
 from aforesaid.protocols.links.perfect import Data
 from aforesaid.protocols.overlay.frames import Copy, Join, Lid
@@ -129,8 +130,9 @@ def test_what_is_declared_is_read() -> None:
 
 
 def atoms(value: Any) -> Iterator[Any]:
-    """What a frame holds, however deep, by looking instead of reading its declaration."""
-    if isinstance(value, tuple):
+    """What a frame holds, however deep, by looking instead of reading its declaration. A roster stands where
+    a payload does, and is one to whoever looks into frames."""
+    if isinstance(value, tuple) and not isinstance(value, Roster):
         for item in value:
             yield from atoms(item)
     else:
@@ -148,7 +150,7 @@ EXAMPLES = [
 def test_names_and_payloads_are_found_by_their_declared_types(example: Any) -> None:
     held = list(atoms(example))
     assert marked(example, NAME) == [atom for atom in held if atom in NAMES]
-    assert marked(example, PAYLOAD) == [atom for atom in held if isinstance(atom, bytes | Placed)]
+    assert marked(example, PAYLOAD) == [atom for atom in held if isinstance(atom, bytes | Placed | Roster)]
 
 
 def test_a_payload_that_looks_like_a_name_is_none() -> None:

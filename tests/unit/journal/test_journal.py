@@ -257,10 +257,10 @@ def test_effects_wait_for_the_commit_that_they_rest_on() -> None:
     assert not batch.due(10**18)
     batch.add(b"1", 1_000_000)
     batch.hold("one")
-    batch.add(b"2", 3_000_000)
+    batch.add(b"2", 1_500_000)
     batch.hold("two")
-    assert batch.due_ns == 6_000_000
-    assert [batch.due(now) for now in (5_999_999, 6_000_000)] == [False, True]
+    assert batch.due_ns == 2_000_000
+    assert [batch.due(now) for now in (1_999_999, 2_000_000)] == [False, True]
     assert journal.durable == 0
     assert batch.commit() == ["one", "two"]
     assert (journal.durable, batch.due_ns, batch.commit()) == (2, None, [])

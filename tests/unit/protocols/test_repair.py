@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.protocols.repair import LOST, NONE, NOTHING, Flight, Pace, Resend, RoundTrip
+from aforesaid.core import MILLISECOND, SECOND, freeze
+from aforesaid.protocols.repair import LOST, NONE, NOTHING, Flight, Pace, Resend, RoundTrip, Tally
 from support.path import Path, World
 from support.recorder import Recorder
 
-PACE = Pace(resend_after=50 * MILLISECOND, backoff_max=8, in_flight=32)
+PACE = Pace(resend_after=50 * MILLISECOND, backoff_max=8, in_flight=32, again=Tally())
 TRIP = 10 * MILLISECOND
 HYBRID = "hybrid_multicast_in_order"
 
@@ -226,3 +226,14 @@ def test_a_narrow_path_is_used_and_shared() -> None:
     got = [world.heard[f"h{pair}"] - before[f"h{pair}"] for pair in range(4)]
     assert sum(got) > 0.9 * 4 * 5_000
     assert min(got) > 0.4 * sum(got) / 4
+
+
+def test_what_is_sent_again_is_counted_and_is_no_part_of_the_state() -> None:
+    pace = PACE._replace(again=Tally())
+    flight, before = Flight("b", pace), freeze(pace)
+    for number in range(1, 4):
+        flight.enter(number, 0, Recorder())
+    assert (leaving(flight, 0), pace.again.count) == ([], 0)
+    flight.expired(SECOND)
+    assert (leaving(flight, SECOND), pace.again.count) == ([1], 1)
+    assert freeze(pace) == before

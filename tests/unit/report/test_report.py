@@ -14,6 +14,7 @@ from aforesaid.core import MessageId, Misuse
 from aforesaid.report.figures import Panel, growth_figure
 from aforesaid.report.findings import read_findings
 from aforesaid.report.page import page
+from aforesaid.sim import Scenario, simulate_into
 from aforesaid.trace import Run, Tracer
 from aforesaid.trace.parquet import ParquetSink
 
@@ -118,13 +119,15 @@ def heading(text: str) -> str:
 
 
 def test_the_headline_is_the_verdict_in_one_sentence(tmp_path: Path) -> None:
-    kept = write(tmp_path / "kept", verdicts=verdict_rows("kept"))
+    kept = write(tmp_path / "kept", verdicts=verdict_rows("kept")[:2])
     assert heading(page(read_findings([kept]))) == "Kept: all that was required of 1 run was kept."
-    unknown = write(tmp_path / "unknown", verdicts=verdict_rows("unknown", "it was cut"))
+    unknown = write(tmp_path / "unknown", verdicts=verdict_rows("unknown", "it was cut")[:2])
     text = page(read_findings([unknown]))
-    assert heading(text) == "Undecided: nothing was violated, but 1 of 1 run ended too early."
+    assert heading(text) == "Undecided: nothing was violated, but of 1 of 1 run too little is known."
     assert "Unknown: it was cut" in text
-    violated = write(tmp_path / "violated", verdicts=verdict_rows("violated"), violations=violation_rows())
+    violated = write(
+        tmp_path / "violated", verdicts=verdict_rows("violated")[:2], violations=violation_rows()
+    )
     assert heading(page(read_findings([violated]))) == "Violated: 1 of 1 run broke what was required: causal."
     judged = [{**row, "verdict": "kept"} if row["state"] == "done" else row for row in sweep_rows()]
     swept = write(tmp_path / "swept", sweep=judged)
@@ -138,7 +141,10 @@ def test_the_headline_is_the_verdict_in_one_sentence(tmp_path: Path) -> None:
 
 def test_everything_is_on_the_page_in_words_a_person_can_check(everything: list[Path]) -> None:
     text = page(read_findings(everything))
-    assert heading(text) == "Violated: 1 of 1 run broke what was required: causal. 1 scenario failed."
+    assert heading(text) == (
+        "Violated: 1 of 1 run broke what was required: causal. 1 scenario failed. "
+        "Not promised, and not kept: stability in 1 run."
+    )
     for words in (
         "p4#7 &lt;first&gt; only at position 18.",
         "aforesaid simulate failed/pak-n4-s1.json",
@@ -151,8 +157,51 @@ def test_everything_is_on_the_page_in_words_a_person_can_check(everything: list[
         assert words in text, words
     assert "What this page lacks" not in text
     assert text.count("<svg") == 3
-    # What was not promised is no matter of the verdict.
-    assert "stability" not in text
+
+
+def test_what_was_not_promised_and_not_kept_is_as_loud_as_the_rest(tmp_path: Path) -> None:
+    """It counts for no verdict, and stands in the headline and in the matrix all the same."""
+    rows = [
+        {
+            "run": f"reliable-s{seed}",
+            "property": name,
+            "value": value,
+            "violations": 1,
+            "required": name == "fifo",
+        }
+        for seed, causal in enumerate(("violated", "violated", "kept"))
+        for name, value in (("fifo", "kept"), ("causal", causal))
+    ]
+    sweep = [{**SWEPT, "run": f"reliable-s{seed}", "algorithm": "reliable"} for seed in range(3)]
+    told = {"run": "reliable-s0", "property": "causal", "required": False, "rank": 1, "sentence": SENTENCE}
+    audit = write(
+        tmp_path / "audit", verdicts=[{**row, "note": ""} for row in rows], violations=[told], sweep=sweep
+    )
+    text = page(read_findings([audit]))
+    assert heading(text) == (
+        "Kept: all that was required of 3 runs was kept. Not promised, and not kept: causal in 2 runs."
+    )
+    cells = re.findall(r"<td>(.*?)</td>", text)
+    matrix = cells[cells.index("reliable") :][:3]
+    assert [re.sub("<[^>]*>", "", cell) for cell in matrix] == [
+        "reliable",
+        "\u2713\u00a0kept 3 of 3",
+        "\u2717\u00a0not promised, not kept 2 of 3",
+    ]
+    assert 'class="badge violated"' in matrix[2]
+    assert "causal (not promised): p0 delivered" in text
+
+
+def test_the_first_violation_of_a_run_is_drawn(tmp_path: Path) -> None:
+    scenario = {"algorithm": "reliable", "processes": 3, "workload": [{"kind": "rate", "per_second": 40}]}
+    with ParquetSink(tmp_path, "r") as sink:
+        simulate_into(sink, Scenario.of(scenario), "r")
+    text = page(read_findings([tmp_path / "run=r"]))
+    assert text.count("<svg") == 1
+    assert "The first violation of fifo, which was not promised: p" in text
+    assert "<dt>seed</dt><dd>1</dd>" in text
+    assert "&quot;algorithm&quot;:&quot;reliable&quot;" in text
+    assert re.search(r"of \d{4}-\d\d-\d\d\.</p>", text)
 
 
 def test_the_page_is_the_same_each_time(everything: list[Path]) -> None:

@@ -113,7 +113,7 @@ def test_refused_combinations_are_an_error_unless_they_are_skipped_and_counted()
         ({"processes": 3}, "sweep.processes: expected a list of values to try, got 3"),
         ({"processes": []}, "sweep.processes: expected a list"),
         ({"processes": [3, 3]}, "sweep.processes: a value is listed twice"),
-        ({"network": {"losss": [0]}}, "network: unknown key `losss`; known keys: delay, loss"),
+        ({"network": {"losss": [0]}}, "network: unknown key `losss`, did you mean loss? known keys: delay"),
         ({"nope": [1]}, "unknown key `nope`; known keys: algorithm, processes"),
         ({"workload[3].per_second": [1]}, "sweep.workload[3].per_second: the scenario has no item 3"),
         ({"seed.x": [1]}, "sweep.seed.x: the scenario has no table there"),

@@ -16,10 +16,10 @@ PLAIN: dict[str, Any] = {"algorithm": "waiting", "processes": 3}
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
-        ({"algorithm": "wating"}, "unknown algorithm 'wating'; there are: best_effort, reliable"),
+        ({"algorithm": "wating"}, "unknown algorithm 'wating', did you mean waiting? there are: best_effort"),
         ({"processes": 0}, "processes: expected `int` >= 1"),
-        ({"proceses": 3}, "unknown key `proceses`; known keys: algorithm, processes"),
-        ({"network": {"los": 1}}, "network: unknown key `los`; known keys: delay, loss"),
+        ({"proceses": 3}, "unknown key `proceses`, did you mean processes? known keys: algorithm, "),
+        ({"network": {"los": 1}}, "network: unknown key `los`, did you mean loss? known keys: delay, loss"),
         ({"network": {"loss": 2}}, "network.loss: expected `float` < 1.0"),
         ({"network": {"loss": 0.1}}, "waiting needs reliable links"),
         (

@@ -20,11 +20,12 @@ def msgpack(data: bytes) -> Any:
 
 
 def header(data: bytes) -> dict[str, Any]:
-    magic, version, mode, length, cluster, incarnation = struct.unpack(">BBBB8sQ", data[:20])
-    if (magic, version) != (0xAF, 1):
+    magic, version, mode, length, cluster, incarnation, start = struct.unpack(">BBBB8sQQ", data[:28])
+    if (magic, version) != (0xAF, 3):
         raise ValueError("another protocol")
-    name = data[20 : 20 + length].decode()
-    return {"mode": mode, "cluster": cluster, "source": name, "incarnation": incarnation, "end": 20 + length}
+    end = 28 + length
+    who = {"cluster": cluster, "source": data[28:end].decode(), "incarnation": incarnation, "start": start}
+    return {"mode": mode, "end": end, **who}
 
 
 def cluster_id(name: str, algorithm: str) -> bytes:

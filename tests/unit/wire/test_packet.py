@@ -7,14 +7,14 @@ import pytest
 
 from aforesaid.core import Misuse, Refused
 from aforesaid.wire import Clear, Header, Records, cluster_id, pack, read_header, record, unpack
-from aforesaid.wire.packet import CLEAR, FRAMES_MAX, SEALED
+from aforesaid.wire.packet import CLEAR, FRAMES_MAX, SEALED, claimed_name
 
 CLUSTER = cluster_id("demo", "waiting")
 ALICE = Header(CLUSTER, "alice", 3)
 
 
 def test_a_header_says_who_speaks() -> None:
-    for header in (ALICE, Header(CLUSTER, "ü" * 127, 2**64 - 1)):
+    for header in (ALICE, Header(CLUSTER, "ü" * 127, 2**64 - 1, 2**64 - 1)):
         data = header.encode()
         assert read_header(data + b"body", CLUSTER, CLEAR) == (header, len(data))
 
@@ -33,14 +33,14 @@ def replaced(data: bytes, place: int, byte: int) -> bytes:
     ("data", "why"),
     [
         (replaced(ALICE.encode(), 0, 0), "not ours"),
-        (replaced(ALICE.encode(), 1, 2), "version"),
+        (replaced(ALICE.encode(), 1, 1), "version"),
         (ALICE.encode(SEALED), "mode"),
         (replaced(ALICE.encode(), 3, 0), "truncated"),
         (replaced(ALICE.encode(), 3, 6), "truncated"),
-        (replaced(ALICE.encode(), 20, 0xFF), "name"),
+        (replaced(ALICE.encode(), 28, 0xFF), "name"),
         (Header(cluster_id("other", "waiting"), "alice", 3).encode(), "cluster"),
         (Header(cluster_id("demo", "hybrid_sps"), "alice", 3).encode(), "cluster"),
-        (ALICE.encode()[:19], "truncated"),
+        (ALICE.encode()[:27], "truncated"),
         (b"", "truncated"),
     ],
 )
@@ -110,3 +110,10 @@ def test_a_record_that_announces_too_much_is_refused_before_it_comes() -> None:
     assert list(records.feed(record(b"fine"))) == [b"fine"]
     with pytest.raises(Refused, match="record size"):
         records.feed(b"\x00\x00\x03\xe9")
+
+
+def test_the_name_in_a_header_of_version_1_is_found() -> None:
+    """It had no start: who is refused for its version is to be told by its name."""
+    data = ALICE.encode()
+    assert claimed_name(data) == "alice"
+    assert claimed_name(replaced(data[:20] + data[28:] + bytes(8), 1, 1)) == "alice"

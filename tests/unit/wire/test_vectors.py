@@ -91,7 +91,7 @@ def test_headers() -> None:
     file = vectors("packets")
     for vector in file["headers"]:
         cluster = cluster_id(vector["cluster"], vector["algorithm"])
-        header = Header(cluster, vector["source"], vector["incarnation"])
+        header = Header(cluster, vector["source"], vector["incarnation"], vector["start"])
         data = bytes.fromhex(vector["hex"])
         assert header.encode() == data
         assert read_header(data, cluster, CLEAR) == (header, len(data))

@@ -26,7 +26,7 @@ class Audience(Rule):
 
     def _worded(self, view: View, positions: list[int]) -> Iterator[Violation]:
         for position in positions:
-            message = int(view.log.message[position])
+            message = view.log.message_at(position)
             sentence = (
                 f"{self.delivery(view.process, message, position)}, but {self.history.origin_label(message)} "
                 f"had not addressed it to {self.history.process_label(view.process)}."

@@ -26,6 +26,9 @@ Question: TypeAlias = Any
 """What a rule wants to know of a second reading: small, and fit to travel."""
 
 
+SAMPLED = "No violation was seen, but events are missing from the trace, and with them one may be."
+
+
 @dataclass(frozen=True)
 class Case:
     """What is judged: the tables, and the order that the logs prove."""
@@ -92,6 +95,8 @@ class Rule(Watcher):
             return Verdict(self.name, "violated", self.violations, tuple(self.witnesses))
         if self.doubt:
             return Verdict(self.name, "unknown", note=self.doubt)
+        if self.history.sampled:
+            return Verdict(self.name, "unknown", note=SAMPLED)
         return Verdict(self.name, "kept")
 
     def found(self, count: int, worded: Iterable[Violation]) -> None:

@@ -11,6 +11,8 @@ not for p may hide another that is; `hidden` follows those.
 
 Where logs contradict each other (no_foresight finds a cycle) there is no order, and the verdict is unknown.
 
+Where causality is declared, the edges are what messages say they follow, and nothing else comes before them.
+
 `CausalUnlessLost` is what an algorithm can promise whose messages die with their sender: a predecessor that p
 never delivers counts as not for p if its origin crashed or was evicted. It hides what came before it, like
 any other that is not for p. One that p does deliver must come first, whatever became of its origin.
@@ -44,7 +46,7 @@ class Causal(OrderRule):
         if self._cyclic:
             self.doubt = "The logs contradict each other (see no_foresight): there is no order to judge by."
             return
-        self._hides = not self.history.all_to_all
+        self._hides = self.history.sampled or not self.history.all_to_all
 
     def judge(self, view: View) -> None:
         if self._cyclic:
@@ -170,6 +172,8 @@ class Causal(OrderRule):
         return self.overtaking(overtaking.process, chain[-1], chain[0], relation, **details)
 
     def _relation(self, message: int, predecessor: int) -> str:
+        if self.history.declared:
+            return "which it says it follows"
         origin = self.history.origin_label(message)
         if self.history.origin[message] == self.history.origin[predecessor]:
             return f"which {origin} had sent before it"

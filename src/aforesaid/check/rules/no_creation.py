@@ -22,7 +22,7 @@ class NoCreation(Rule):
             message = view.log.message
             outside = np.flatnonzero((message < 0) | (message >= self.history.message_count))
             _, places = np.unique(message[outside], return_index=True)
-            self._count(view, np.sort(outside[places]).tolist())
+            self._count(view, view.log.positions(np.sort(outside[places])).tolist())
         if not self.history.all_sent:
             some = view.concerned
             unsent = view.delivered[some] & ~self.history.sent[some]
@@ -35,7 +35,7 @@ class NoCreation(Rule):
 
     def _worded(self, view: View, positions: list[int]) -> Iterator[Violation]:
         for position in positions:
-            message = int(view.log.message[position])
+            message = view.log.message_at(position)
             sentence = f"{self.delivery(view.process, message, position)}, but {self.never_sent(message)}."
             yield self.violation(view.process, message, position, sentence)
 

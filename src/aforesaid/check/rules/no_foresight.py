@@ -15,6 +15,8 @@ No trace that a tracer recorded in one place can hold a cycle; traces put togeth
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from aforesaid.check.blocks import blocks
 from aforesaid.check.cycles import entangled, shortest_cycle
 from aforesaid.check.rules.base import Rule
@@ -40,7 +42,7 @@ class NoForesight(Rule):
         return super().verdict()
 
     def _see_times(self, view: View) -> None:
-        time_ns = view.log.time_ns if view.all_known else view.log.time_ns[view.position]
+        time_ns = view.log.time_ns if view.all_known else view.log.time_ns[view.log.rows(view.position)]
         for block in blocks(len(view.message)):
             message = view.message[block]
             early = time_ns[block] < self.history.messages.time_ns[message]
@@ -62,9 +64,9 @@ class NoForesight(Rule):
 
     def _worded_times(self, view: View, positions: list[int]) -> Iterator[Violation]:
         for position in positions:
-            message = int(view.log.message[position])
+            message = view.log.message_at(position)
             delivered, sent = (
-                int(view.log.time_ns[position]),
+                int(view.log.time_ns[view.log.rows(np.array([position]))[0]]),
                 int(self.history.messages.time_ns[message]),
             )
             sentence = (
@@ -96,6 +98,10 @@ class NoForesight(Rule):
             )
 
     def _step(self, earlier: int, later: int) -> str:
+        if self.history.declared:
+            return (
+                f"{self.history.message_label(later)} says it follows {self.history.message_label(earlier)}"
+            )
         same = self.history.origin[earlier] == self.history.origin[later]
         return (
             f"{self.history.origin_label(later)} {'sent' if same else 'delivered'} "

@@ -124,10 +124,10 @@ class Stability(Rule):
 
     def _refuse_impossible(self, view: View, calls: Stabilities) -> None:
         name = self.history.process_label(view.process)
-        wrong = np.flatnonzero((calls.position < 0) | (calls.position > len(view.log)))
+        wrong = np.flatnonzero((calls.position < 0) | (calls.position > view.log.deliveries))
         if len(wrong):
             call = self._call(view.process, int(calls.message[wrong[0]]), int(calls.position[wrong[0]]))
-            raise MalformedTrace(f"{call}, but the log of {name} ends at {len(view.log)}")
+            raise MalformedTrace(f"{call}, but the log of {name} ends at {view.log.deliveries}")
 
     def _distinct(self, calls: Stabilities) -> "_Calls":
         """A process's calls, one for each message."""
@@ -176,7 +176,7 @@ class Stability(Rule):
             some = view.concerned
             delivered = view.delivered[some]
             messages = view.those(delivered if view.owed is None else delivered & view.owed[some])
-            time_ns = view.log.time_ns[view.first[messages]]
+            time_ns = view.log.time_ns[view.log.rows(view.first[messages])]
             late = time_ns > first_ns[messages]
             if correct:
                 self._keep_latest(messages[late], time_ns[late], process)

@@ -30,6 +30,9 @@ class Book(Acquaintances[Entry]):
         found = (address for entry in self.likeliest(but) if (address := _parsed(entry)) is not None)
         return list(islice(found, count))
 
+    def has(self, address: Address) -> bool:
+        return any(_parsed(entry) == address for entry in self.likeliest(but=""))
+
     def named_in(self, frame: Message) -> list[Entry]:
         """Those whom a frame names and who may have to be reached because of it: not those of mere copies."""
         if declaration_of(type(frame)).introduces:

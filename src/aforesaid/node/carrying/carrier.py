@@ -18,8 +18,8 @@ class Above(Protocol):
     def end_turn(self) -> None:
         """What came at one time was handed over: now answer."""
 
-    def met(self, peer: Process, incarnation: int) -> None:
-        """The first word of this incarnation of a peer."""
+    def met(self, peer: Process, incarnation: int, start: int) -> None:
+        """The first word of this incarnation of a peer, or of this start of it."""
 
     def connected(self, peer: Process) -> None:
         """The peer is there again after a silence: what was lost meanwhile may be sent again."""
@@ -60,6 +60,10 @@ class Carrier(Protocol):
     address: Address
     """Where it listens."""
 
+    @property
+    def piece_bytes(self) -> int:
+        """How long a frame to any peer may be that leaves in one piece."""
+
     async def start(self) -> None: ...
 
     def send(self, peer: Process, frames: Sequence[Any]) -> None:
@@ -72,7 +76,13 @@ class Carrier(Protocol):
         """Call whoever is at one of these, in this order; its name. For changing groups."""
 
     def introduce(self, peer: Process, address: Address) -> None:
-        """Where a member of a fixed group is from here on."""
+        """Where a member is from here on; one that is not known yet is let in."""
+
+    def withdraw(self, peer: Process) -> None:
+        """The peer was introduced, and is no member after all."""
+
+    def recall(self, peer: Process, incarnation: int, start: int) -> None:
+        """Before it starts: who a peer was when this node last heard it, in an earlier start of its own."""
 
     def members(self) -> list[Address]:
         """Where other members of a changing group may be, the likeliest first."""

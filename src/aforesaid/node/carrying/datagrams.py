@@ -2,7 +2,7 @@
 
 Nothing here is reliable. A datagram that is not let in is counted and not answered. Of each peer the first
 incarnation that is heard counts: a later one has lost what the group relies on, and is refused until the
-group starts anew.
+group starts anew. Of an incarnation that survives its starts the latest one counts; an earlier one is told.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.carrying.slices import Slices
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
-from aforesaid.transport import Address, Datagrams
+from aforesaid.protocols.membership.epochs import EVICTED, REMINDER_BEATS, SUPERSEDED, supersedes
+from aforesaid.transport import DATAGRAM_MAX, Address, Datagrams, stays_here
 from aforesaid.wire import Inlet, pack
 from aforesaid.wire.packet import claimed_name
 
@@ -31,6 +32,12 @@ GREETINGS_APART: Nanoseconds = SECOND // 10
 SOUGHT_BEATS = 10
 """Where a peer is that was not heard for so many heartbeats is looked up again."""
 
+DATAGRAM_BYTES = 1400
+"""Of one datagram, where nothing is known of the way: no network cuts that up."""
+
+HERE_BYTES = 8192
+"""To a peer on the same machine. Larger ones save little more, and are more to lose at once."""
+
 BYES = 3
 """A goodbye is said so many times: any one may be lost, and none is acknowledged."""
 
@@ -39,17 +46,21 @@ class Peer:
     """A member of the group."""
 
     __slots__ = (
-        *("greeted", "heard", "incarnation", "numeric", "session"),
-        *("sought", "spoke", "turned_away", "waiting"),
+        *("body_max", "greeted", "heard", "incarnation", "numeric", "session"),
+        *("sought", "spoke", "start", "turned_away", "waiting"),
     )
 
-    def __init__(self, session: bytes | None) -> None:
+    def __init__(self, session: bytes | None, body_max: int) -> None:
         self.numeric: Any = None
         """Where it is; None: not known."""
+        self.body_max = body_max
+        """What one datagram to it holds."""
         self.sought: Nanoseconds = 0
         """When it was last looked for."""
         self.session = session
         self.incarnation: int | None = None
+        self.start = 0
+        """Which start of it."""
         self.heard: Nanoseconds | None = None
         self.spoke: Nanoseconds = 0
         self.greeted: Nanoseconds = 0
@@ -62,20 +73,24 @@ class Peer:
 class DatagramCarrier:
     """The carrier of a fixed group over UDP."""
 
-    def __init__(self, config: Config, seals: Seals, inlet: Inlet, above: Above) -> None:
+    def __init__(self, config: Config, seals: Seals, inlet: Inlet, above: Above, start: int = 0) -> None:
+        self._start = start
         self._addresses: dict[Process, Address] = {
             name: Address.parse(text) for name, text in config.peers.items()
         }
+        self._name = config.name
         self._listen = Address.parse(config.listen)
-        self._size_max = config.datagram_bytes_max
+        self._widens = config.datagram_bytes_max is None
+        size_max = config.datagram_bytes_max or DATAGRAM_BYTES
         self._heartbeat = round(config.heartbeat_s * SECOND)
         self._seals = seals
         self._inlet = inlet
         self._above = above
         self._now = ground().monotonic_ns
-        self._peers: dict[Process, Peer] = {}
+        self._body_max = size_max - seals.overhead
+        session = None if seals.greets else b""
+        self._peers = {name: Peer(session, self._body_max) for name in self._addresses}
         self._gone: dict[Process, Peer] = {}
-        self._body_max = self._size_max - seals.overhead
         self._slices = Slices(self._body_max, self._say_to)
         self.refused = inlet.refused
         self.address = self._listen
@@ -83,11 +98,9 @@ class DatagramCarrier:
         self._searches: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
-        self._socket = await Datagrams.open(self._listen, self._size_max, self._arrived)
-        self._send = self._socket.send
+        self._socket = await Datagrams.open(self._listen, DATAGRAM_MAX, self._arrived)
+        self._send, self._send_all = self._socket.send, self._socket.send_all
         self.address = self._socket.address
-        for name in self._addresses:
-            self._peers[name] = Peer(None if self._seals.greets else b"")
         await asyncio.gather(*(self._find(name, peer) for name, peer in self._peers.items()))
 
     async def _find(self, name: Process, peer: Peer) -> None:
@@ -97,11 +110,18 @@ class DatagramCarrier:
             return
         family = socket.AF_UNSPEC if self._socket is None else self._socket.family
         try:
-            _, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
+            family, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
         except Misuse as error:
-            tell("cannot find", level="warning", peer=name, error=str(error))
+            tell(self._name, "cannot find", level="warning", peer=name, error=str(error))
             return
+        if self._widens:
+            size = HERE_BYTES if stays_here(family, peer.numeric) else DATAGRAM_BYTES
+            peer.body_max = size - self._seals.overhead
         self._greet(peer, self._now())
+
+    @property
+    def piece_bytes(self) -> int:
+        return min([peer.body_max for peer in self._peers.values()], default=self._body_max)
 
     def _seek_silent(self, now: Nanoseconds) -> None:
         """Who is silent for long may have moved."""
@@ -125,10 +145,10 @@ class DatagramCarrier:
             return
         encode_frame = self._inlet.codec.encode
         to.spoke = self._now()
-        seal, session, send, numeric = self._seals.seal, to.session, self._send, to.numeric
+        seal, session = self._seals.seal, to.session
         encoded = self._slices.take_large(peer, [encode_frame(frame) for frame in frames])
-        for body in pack(encoded, self._body_max) if encoded else ():
-            send(seal(body, session), numeric)
+        if encoded:
+            self._send_all([seal(body, session) for body in pack(encoded, to.body_max)], to.numeric)
 
     def beat(self, now: Nanoseconds) -> None:
         self._seek_silent(now)
@@ -137,14 +157,29 @@ class DatagramCarrier:
                 self._greet(peer, now)
             elif now - peer.spoke >= self._heartbeat:
                 self._say(peer, b"", now)
+        for gone in self._gone.values():
+            if gone.session is not None and now - gone.turned_away >= REMINDER_BEATS * self._heartbeat:
+                self._turn_away(gone, gone.session, EVICTED, gone.start, now)
 
     async def call(self, *addresses: Address, newcomer: bool) -> Process:
         raise Misuse("datagrams are for fixed groups: nobody joins them")
 
     def introduce(self, peer: Process, address: Address) -> None:
         self._addresses[peer] = address
+        if peer not in self._gone:
+            known = self._peers.get(peer)
+            if known is None:
+                known = self._peers[peer] = Peer(None if self._seals.greets else b"", self._body_max)
+            if self._socket is not None:
+                self._seek(peer, known)
+
+    def withdraw(self, peer: Process) -> None:
+        self._peers.pop(peer, None)
+        self._addresses.pop(peer, None)
+
+    def recall(self, peer: Process, incarnation: int, start: int) -> None:
         if (known := self._peers.get(peer)) is not None:
-            self._seek(peer, known)
+            known.incarnation, known.start = incarnation, start
 
     def members(self) -> list[Address]:
         return []
@@ -217,6 +252,7 @@ class DatagramCarrier:
                 try:
                     self._open(data, now)
                 except Misbehaviour as error:
+                    self._tell_superseded(error, claimed_name(data), now)
                     reason = error.reason if isinstance(error, Refused) else "misbehaviour"
                     self.refused[reason] += 1
                     self._above.not_let_in(claimed_name(data), reason)
@@ -225,23 +261,31 @@ class DatagramCarrier:
             self._above.failed(error)
 
     def _open(self, data: bytes, now: Nanoseconds) -> None:
-        if len(data) > self._size_max:
-            raise Refused("datagram size")
-        (_, source, incarnation), session, body, fresh = self._seals.open(data)
+        (_, source, incarnation, start), session, body, fresh = self._seals.open(data)
         peer = self._peers.get(source)
         if peer is None:
             if source not in self._gone:
                 raise Refused("stranger")
-            raise self._turn_away(self._gone[source], session, "evicted", now)
+            gone = self._gone[source]
+            if body and is_note(body) and fresh and session == gone.session:
+                self._heed_refusal(source, read_note(body))
+            raise self._turn_away(gone, session, EVICTED, start, now)
         if not fresh and peer.session != session:
             # Anyone may have recorded it: who is there now answers this.
             self._send_to(peer, b"", session)
             return
         if peer.incarnation != incarnation:
             if peer.incarnation is not None:
-                raise self._turn_away(peer, session, "incarnation", now)
-            peer.incarnation = incarnation
-            self._above.met(source, incarnation)
+                raise self._turn_away(peer, session, "incarnation", start, now)
+            self._meet(source, peer, incarnation, start)
+        elif peer.start != start:
+            try:
+                supersedes(start, peer.start)
+            except Refused:
+                raise self._turn_away(peer, session, SUPERSEDED, start, now) from None
+            self._meet(source, peer, incarnation, start)
+            # It lost what was on its way to it.
+            peer.heard = None
         silent_since, peer.heard = peer.heard or 0, now
         if peer.session != session:
             self._learn_session(source, peer, session, now)
@@ -256,18 +300,33 @@ class DatagramCarrier:
         if messages:
             self._above.received(source, messages)
 
+    def _meet(self, source: Process, peer: Peer, incarnation: int, start: int) -> None:
+        peer.incarnation, peer.start = incarnation, start
+        self._inlet.reassembly.forget(source)
+        self._above.met(source, incarnation, start)
+
     def _heed(self, source: Process, note: Note) -> None:
-        if note.refusal:
-            self._above.turned_away(source, note.refusal)
+        self._heed_refusal(source, note)
         if note.bye:
             self._above.said_bye(source)
 
-    def _turn_away(self, peer: Peer, session: bytes, reason: str, now: Nanoseconds) -> Refused:
+    def _heed_refusal(self, source: Process, note: Note) -> None:
+        if note.refusal and note.start == self._start:
+            self._above.turned_away(source, note.refusal)
+
+    def _turn_away(self, peer: Peer, session: bytes, reason: str, start: int, now: Nanoseconds) -> Refused:
         """Who has shown that it is a member, and is not let in, is told why; not with every datagram."""
         if now - peer.turned_away >= self._heartbeat:
             peer.turned_away = now
-            self._send_to(peer, encode(Note(refusal=reason)), session)
+            self._send_to(peer, encode(Note(refusal=reason, start=start)), session)
         return Refused(reason)
+
+    def _tell_superseded(self, error: Misbehaviour, source: Process, now: Nanoseconds) -> None:
+        """What was sealed by a start before the last one is not let in, but who sealed it is told."""
+        superseded, peer = getattr(error, "superseded", None), self._peers.get(source)
+        if superseded is not None and peer is not None:
+            session, start = superseded
+            self._turn_away(peer, session, SUPERSEDED, start, now)
 
     def _learn_session(self, source: Process, peer: Peer, session: bytes, now: Nanoseconds) -> None:
         """Its session is told by the first datagram of it; ours, by the answer."""

@@ -43,6 +43,9 @@ class Greeting:
         """Bodies that came before the stream was taken over."""
         stream.on_data = self._take
         stream.on_lost = lambda: self._fail(Refused("hung up"))
+        if stream.lost:
+            # It broke before anybody listened.
+            stream.on_lost()
 
     @property
     def claimed_name(self) -> Process:

@@ -45,6 +45,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     """The elder of the sender's part of a changing group."""
     refusal: Annotated[str, Meta(max_length=100)] = ""
     """Why nothing of the receiver is let in at the sender (datagrams; on streams a `Hello` says it)."""
+    start: Annotated[int, Meta(ge=0)] = 0
+    """Which start of the receiver is meant: the next one may have its address."""
 
 
 class Hello(Struct, frozen=True, omit_defaults=True):

@@ -24,6 +24,7 @@ from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.elders import Word
+from aforesaid.protocols.membership.epochs import REMINDER_BEATS
 from aforesaid.protocols.membership.member import Member
 from aforesaid.transport import Address, Stream
 from aforesaid.wire import Inlet, pack, record
@@ -37,6 +38,9 @@ SLICE_BYTES = 2**20
 
 UNUSED: Nanoseconds = 60 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed."""
+
+CONTACT_BEATS = 10
+"""Once in so many heartbeats a member calls a contact of whom it has not heard."""
 
 PEERS_MAX = 2**14
 """Of a changing group: more peers are not remembered unless there is a stream to them."""
@@ -69,6 +73,7 @@ class StreamCarrier:
         self._paused = False
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
+        self._contacts = {Address.parse(text) for text in config.contacts}
         self._fixed = {name: Address.parse(text) for name, text in config.peers.items()}
         self._switchboard = Switchboard(
             me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
@@ -76,6 +81,10 @@ class StreamCarrier:
         self.peers = self._switchboard.peers
 
     # ----------------------------------------------------------------------------------- for the host
+
+    @property
+    def piece_bytes(self) -> int:
+        return BODY_BYTES_MAX
 
     async def start(self) -> None:
         self.address = await self._switchboard.open(self.address, self._config.advertise)
@@ -88,8 +97,15 @@ class StreamCarrier:
 
     def introduce(self, peer: Process, address: Address) -> None:
         self._fixed[peer] = address
+        self._switchboard.introduce(peer)
+
+    def withdraw(self, peer: Process) -> None:
+        self._switchboard.withdraw(peer)
+        self._fixed.pop(peer, None)
+
+    def recall(self, peer: Process, incarnation: int, start: int) -> None:
         if (known := self.peers.get(peer)) is not None:
-            self._switchboard.call(known)
+            known.meet(incarnation, start)
 
     def members(self) -> list[Address]:
         for name in self.connected():
@@ -127,7 +143,7 @@ class StreamCarrier:
                 if len(self.peers) > PEERS_MAX and peer.calling is None:
                     del self.peers[peer.name]
             elif now - stream.heard_ns > 3 * self._heartbeat and not self._paused and not stood_still:
-                tell("silent", peer=peer.name)
+                tell(self._config.name, "silent", peer=peer.name)
                 stream.abort()
                 self.lost(peer, stream)
             elif self._changing and now - peer.used > UNUSED and peer.name not in neighbours:
@@ -137,6 +153,8 @@ class StreamCarrier:
                 stream.write(record(b""))
         if self._changing:
             self._tell_of_the_elder(self._above.neighbours())
+        elif self._choose(REMINDER_BEATS) == 0:
+            self._switchboard.remind_an_evicted()
 
     def heard_ns(self, peer: Process) -> Nanoseconds | None:
         known = self.peers.get(peer)
@@ -185,10 +203,10 @@ class StreamCarrier:
         return not self._changing or self._above.is_member()
 
     def stands(self, peer: Peer, stream: Stream, greeted: Greeted, epoch: int, greeting: Greeting) -> None:
-        incarnation = greeted.header.incarnation
-        if peer.meet(incarnation):
+        incarnation, start = greeted.header.incarnation, greeted.header.start
+        if peer.meet(incarnation, start):
             self._inlet.reassembly.forget(peer.name)
-            self._above.met(peer.name, incarnation)
+            self._above.met(peer.name, incarnation, start)
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
         peer.stand(stream, epoch)
@@ -200,7 +218,7 @@ class StreamCarrier:
         if self._paused:
             stream.pause()
         self._write_slice(peer, stream)
-        tell("connected", level="debug", peer=peer.name, epoch=epoch)
+        tell(self._config.name, "connected", level="debug", peer=peer.name, epoch=epoch)
         if epoch > 1:
             self._above.connected(peer.name)
         # What came with the greeting, or right after it.
@@ -212,7 +230,7 @@ class StreamCarrier:
         peer.heard, peer.told = stream.heard_ns, set()
         peer.hush()
         self._book.doubt(peer.name)
-        tell("disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
+        tell(self._config.name, "disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
         self._above.lost(peer.name)
         if not self._changing and peer.name in self.peers:
             self._switchboard.call(peer)
@@ -303,6 +321,17 @@ class StreamCarrier:
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
             self._above.apart(address)
+        self._look_up_a_contact()
+
+    def _look_up_a_contact(self) -> None:
+        """One of whom is not known who is there: it may be in another part of the group, or was down when
+        this node began, and nobody else need know of it."""
+        if self._choose(CONTACT_BEATS) == 0:
+            unknown = [
+                each for each in self._contacts - self._switchboard.looked_up if not self._book.has(each)
+            ]
+            if unknown:
+                self._switchboard.look_up(sorted(unknown)[self._choose(len(unknown))])
 
     def _acquaintances(self, neighbours: set[Process]) -> set[Entry]:
         """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""

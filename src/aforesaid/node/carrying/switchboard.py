@@ -18,6 +18,7 @@ from aforesaid.node.carrying.notes import Entry, Hello, entry_of
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.epochs import (
     CROSSED,
+    EVICTED,
     NEWCOMER,
     OUTSIDE,
     Epochs,
@@ -25,7 +26,7 @@ from aforesaid.protocols.membership.epochs import (
     Patience,
     TurnedAway,
 )
-from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, Search
+from aforesaid.protocols.membership.rejoining import ROUNDS_MAX, ROUNDS_MIN, ROUNDS_S, Search
 from aforesaid.transport import Address, Backoff, Door, Stream, dial
 from aforesaid.wire.packet import Header
 
@@ -114,13 +115,16 @@ class Switchboard:
         self._newcomer = False
         self._door = Door(self._contexts[0], self._opened, self._turned_out)
         self._hello = Hello()
-        self._closed = False
+        self._open = self._closed = False
         self._epochs = Epochs(me.source, fixed, Peer)
         self.peers = self._epochs.lines
+        self._looking: asyncio.Task[None] | None = None
+        self.looked_up: set[Address] = set()
 
     async def open(self, address: Address, advertised: str | None) -> Address:
         """Take calls; says where."""
         address = await self._door.open(address)
+        self._open = True
         self._hello = Hello(address=advertised or str(address))
         return address
 
@@ -136,8 +140,11 @@ class Switchboard:
     async def call_anyone(self, *addresses: Address, newcomer: bool) -> Process:
         """Call whoever is at one of these; its name."""
         self._newcomer = newcomer
-        backoff, last = Backoff(), "nobody answers"
+        backoff, last, clock = Backoff(), "nobody answers", asyncio.get_running_loop().time
+        late = clock() + ROUNDS_S
         for turn in range(1, ROUNDS_MAX + 1):
+            if turn > ROUNDS_MIN and clock() > late:
+                break
             for address in addresses:
                 try:
                     # Not long at first: where nothing answers at all, the others are not to wait for it.
@@ -149,15 +156,73 @@ class Switchboard:
         where = ", ".join(map(str, addresses))
         raise Unreached(f"contact: cannot reach a member at {where}: {last}", self._search)
 
+    def look_up(self, address: Address) -> None:
+        """Call whoever is at this address once, so that each knows of the other from then on."""
+        if self._looking is None and not self._closed:
+            self._looking = asyncio.create_task(self._look_up(address), name=f"looking up {address}")
+
+    async def _look_up(self, address: Address) -> None:
+        try:
+            async with asyncio.timeout(2 * HELLO_S):
+                await self._call_once(None, address)
+            self.looked_up.add(address)
+        except (OSError, Refused) as error:
+            # There is a stream to it already, perhaps to another address that leads there, too.
+            if isinstance(error, Refused) and error.reason == CROSSED:
+                self.looked_up.add(address)
+        finally:
+            self._looking = None
+
+    def remind_an_evicted(self) -> None:
+        """One of them in turn: it may live, and have evicted this process as well, so that neither calls."""
+        gone = self._epochs.gone
+        if self._fixed and gone and self._looking is None and not self._closed:
+            name = next(iter(gone))
+            gone[name] = gone.pop(name)
+            reminding = self._remind(name, self._fixed[name])
+            self._looking = asyncio.create_task(reminding, name=f"reminding {name}")
+
+    async def _remind(self, name: Process, address: Address) -> None:
+        try:
+            async with asyncio.timeout(2 * HELLO_S):
+                stream = await dial(address, self._contexts[1])
+                try:
+                    greeting = Greeting(stream, self._me, expected=name)
+                    greeting.say(Hello(refusal=EVICTED))
+                    answer = (await greeting.answer).hello
+                finally:
+                    stream.abort()
+            if answer.refusal:
+                self._user.turned_away(name, answer.refusal)
+        except (OSError, Refused):
+            pass  # Most of them are dead.
+        finally:
+            self._looking = None
+
     def call(self, peer: Peer) -> None:
         """Call a peer until it is there, or is given up; not one of whom it is not known yet where it is."""
         untold = self._fixed is not None and not self._fixed[peer.name].known
         if peer.calling is None and peer.stream is None and not self._closed and not untold:
             peer.calling = asyncio.create_task(self._keep_calling(peer), name=f"calling {peer.name}")
 
+    def introduce(self, name: Process) -> None:
+        """Its address is known: call it, unless nobody is called yet."""
+        if name not in self._epochs.gone:
+            peer = self.peers.setdefault(name, Peer(name))
+            if self._open:
+                self.call(peer)
+
+    def withdraw(self, name: Process) -> None:
+        """It is no member after all."""
+        peer = self.peers.pop(name, None)
+        if peer is not None:
+            self._hang_up(peer)
+
     def evict(self, name: Process) -> None:
         """Let nothing of a peer in, and say no more to it; what is written still goes."""
-        peer = self._epochs.evict(name)
+        self._hang_up(self._epochs.evict(name))
+
+    def _hang_up(self, peer: Peer) -> None:
         if peer.calling is not None:
             peer.calling.cancel()
         if peer.stream is not None:
@@ -168,6 +233,7 @@ class Switchboard:
         self._closed = True
         await self._door.close()
         calls = [peer.calling for peer in self.peers.values() if peer.calling is not None]
+        calls += [] if self._looking is None else [self._looking]
         streams = [peer.stream for peer in self.peers.values() if peer.stream is not None]
         for stream in streams:
             stream.finish()
@@ -188,7 +254,7 @@ class Switchboard:
                     async with asyncio.timeout(2 * HELLO_S):
                         await self._call_once(peer, self._address(peer))
                 except (OSError, Refused) as error:
-                    tell("call failed", level="debug", peer=peer.name, error=str(error))
+                    tell(self._me.source, "call failed", level="debug", peer=peer.name, error=str(error))
                     self._tell_refusal(peer.name, error)
                     crossed = isinstance(error, Refused) and error.reason == CROSSED
                     if patience.spent(crossed):
@@ -217,7 +283,8 @@ class Switchboard:
             greeted = await self._hail(peer, greeting)
             name, hello = greeted.header.source, greeted.hello
             self._search.refused(name, hello.refusal)
-            at = self._epochs.answered(name, greeted.header.incarnation, hello.epoch, hello.refusal)
+            header = greeted.header
+            at = self._epochs.answered(name, header.incarnation, hello.epoch, hello.refusal, header.start)
             self._end_present(at)
             self._user.stands(at, stream, greeted, hello.epoch, greeting)
             return name
@@ -228,7 +295,8 @@ class Switchboard:
 
     async def _hail(self, peer: Peer | None, greeting: Greeting) -> Greeted:
         if peer is None:
-            greeting.say(Hello(0, self._hello.address, newcomer=self._newcomer))
+            newcomer = self._newcomer and not self._user.inside
+            greeting.say(Hello(0, self._hello.address, newcomer=newcomer))
             return await greeting.answer
         epoch = self._epochs.hail(peer)
         try:
@@ -248,7 +316,7 @@ class Switchboard:
         """Somebody who is nobody to us; told seldom, for there may be very many."""
         self._refused[why] += 1
         if str(self._refused[why]).strip("0") == "1":
-            tell("strangers turned out", level="warning", why=why, so_far=self._refused[why])
+            tell(self._me.source, "strangers turned out", level="warning", why=why, so_far=self._refused[why])
 
     def _called(self, greeting: Greeting) -> None:
         """A caller has said who it is, or will not any more."""
@@ -261,9 +329,13 @@ class Switchboard:
             greeting.stream.abort()
             return
         greeted = greeting.answer.result()
-        name, incarnation, hello = greeted.header.source, greeted.header.incarnation, greeted.hello
+        (_, name, incarnation, start), hello = greeted
+        if hello.refusal:
+            self._user.turned_away(name, hello.refusal)
         try:
-            peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside)
+            peer, epoch = self._epochs.called(name, incarnation, hello.epoch, self._user.inside, start)
+            if hello.refusal:
+                raise Refused(hello.refusal)
         except Refused as refusal:
             self._refused[refusal.reason] += 1
             self._tell_refusal(name, refusal)

@@ -5,14 +5,14 @@ from pathlib import Path
 from aforesaid.core import Misuse
 from aforesaid.ground import ground
 
-_FILE = "lock"
+LOCK = "lock"
 
 
 class Claim:
     """Holds a directory until it is released, or the process ends in whatever way."""
 
     def __init__(self, directory: str) -> None:
-        path = Path(directory) / _FILE
+        path = Path(directory) / LOCK
         self._disk = ground().disk
         try:
             self._file = self._disk.claim(path)

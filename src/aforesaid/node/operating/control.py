@@ -1,7 +1,8 @@
 """The control socket of a live node: a Unix socket in its directory, for its own user only.
 
 One JSON object per line each way. Requests: {"why": "alice#5"} (sentences), {"reasons": "alice#5"} (data),
-{"peers": true}, {"gauges": true}, {"evict": "bob"}, {"rekey": ["new.key", "old.key"]}. The answer has the
+{"peers": true}, {"waits": true} (what waits longest), {"status": true}, {"gauges": true}, {"evict": "bob"},
+{"admit": ["dave", "host:port"]}, {"dismiss": "bob"}, {"rekey": ["new.key", "old.key"]}. The answer has the
 request's key, or {"error": ...}.
 """
 
@@ -29,14 +30,15 @@ PATH_BYTES_MAX = 100
 class Control:
     """Answers requests until it is closed."""
 
-    def __init__(self, node: "Node", directory: str) -> None:
+    def __init__(self, node: "Node[Any]", directory: str, claim: Claim | None = None) -> None:
         self._node = node
+        self._claim = claim
         self._path = _path(directory)
         self._directory = directory
         self._talks: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
-        self._claim = Claim(self._directory)
+        self._claim = self._claim or Claim(self._directory)
         try:
             await self._listen()
         except BaseException:
@@ -63,7 +65,11 @@ class Control:
         for talk in self._talks:
             talk.cancel()
         await asyncio.gather(*self._talks, return_exceptions=True)
-        self._claim.release()
+
+    def release(self) -> None:
+        """The node has ended: its directory is free."""
+        if self._claim is not None:
+            self._claim.release()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()
@@ -96,12 +102,12 @@ def _bound(path: Path) -> Any:
     return listening
 
 
-def ask(directory: str, request: dict[str, Any]) -> Any:
+def ask(directory: str, request: dict[str, Any], answer_s: float = ANSWER_S) -> Any:
     """Ask the node of a directory; what it answers."""
     path = _path(directory)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(ANSWER_S)
+            connection.settimeout(answer_s)
             connection.connect(str(path))
             connection.sendall(json.dumps(request).encode() + b"\n")
             with connection.makefile() as lines:
@@ -118,7 +124,7 @@ def ask(directory: str, request: dict[str, Any]) -> Any:
     return answer[key]
 
 
-async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
+async def _answer(node: "Node[Any]", line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(line)
         match request:
@@ -133,17 +139,28 @@ async def _answer(node: "Node", line: bytes) -> dict[str, Any]:
                         p: f"{how}: {suspects[p]}" if p in suspects else how for p, how in node.peers.items()
                     }
                 }
+            case {"waits": _}:
+                return {"waits": node.waits()}
+            case {"status": _}:
+                return {"status": node.status()}
             case {"gauges": _}:
                 return {"gauges": node.gauges(), "refused": node.refused}
             case {"evict": str(peer)}:
                 node.evict(peer)
                 return {"evict": peer}
+            case {"admit": [str(peer), str(address)]}:
+                await node.admit(peer, address)
+                return {"admit": peer}
+            case {"dismiss": str(peer)}:
+                await node.dismiss(peer)
+                return {"dismiss": peer}
             case {"rekey": [str(key), *accept]} if all(isinstance(path, str) for path in accept):
                 await node.rekey(key, accept)
                 return {"rekey": key}
         raise Misuse(
-            'a request is {"why": "alice#5"}, {"reasons": "alice#5"}, {"peers": true}, {"gauges": true}, '
-            '{"evict": "bob"} or {"rekey": ["new.key", "old.key"]}'
+            'a request is {"why": "alice#5"}, {"reasons": "alice#5"}, {"peers": true}, {"waits": true}, '
+            '{"status": true}, {"gauges": true}, {"evict": "bob"}, {"admit": ["dave", "host:port"]}, '
+            '{"dismiss": "bob"} or {"rekey": ["new.key", "old.key"]}'
         )
     except (Misuse, ValueError, RecursionError) as error:  # Text that is no JSON is a ValueError.
         return {"error": str(error)}

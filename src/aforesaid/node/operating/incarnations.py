@@ -16,13 +16,13 @@ _FILE = "incarnation"
 _MAX = 2**63 - 1
 
 
-def next_incarnation(directory: str | None, last: int = 0) -> int:
-    """A new one, on disk before anyone hears of it."""
+def next_incarnation(directory: str | None, last: int = 0, claimed: bool = False) -> int:
+    """A new one, on disk before anyone hears of it. `claimed`: the directory is the caller's already."""
     new = max(ground().time_ns() // 1_000_000 - _EPOCH_MS, last + 1)
     if directory is None:
         return new
     path, disk = Path(directory) / _FILE, ground().disk
-    if not last:
+    if not last and not claimed:
         # Another node's number is not to be touched, nor are its peers to hear of a second one.
         Claim(directory).release()
     try:

@@ -6,7 +6,10 @@ In:   {"to": ["bob"], "payload": "hello"}        to some;   {"payload": "hello"}
 Out:  {"ready": "alice", "address": ...}         once, first
       {"said": "alice~7#1"}                      for each message in, in order, when it was accepted
       {"origin": "bob", "id": "bob~3#1", "payload": "hi"}   a message was delivered; with frontier = true
-                                                 "after": ["alice~7#1"], its immediate predecessors, too
+                                                 "after": ["alice~7#1"], its immediate predecessors, too;
+                                                 from a node that survives "offset": 12, and it comes again
+                                                 after a kill if it may not have been written out
+      {"lost": {"bob~3#1": 17}, "member": ...}   messages 1 to 17 of bob are beyond the retention of a member
       {"error": "..."}                           a line that could not be
 The end of the input closes the node, once others have what was said; so does a reader that has gone.
 """
@@ -17,8 +20,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from aforesaid.core import Misuse
-from aforesaid.node.endings import Isolated
+from aforesaid.core import MessageId, Misuse
+from aforesaid.node.endings import Dismissed, HistoryLost, Isolated
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
 from aforesaid.node.operating.logs import tell
@@ -52,9 +55,14 @@ async def converse(node: Node, chunks: AsyncIterator[bytes], write: Write, stop:
         # What was delivered counts as delivered with its sender, so it is told to the end.
         await asyncio.wait_for(hearing, UNREAD_S)
     except TimeoutError:
-        tell("closed before all was read", level="warning", inbox_messages=node.gauges()["inbox_messages"])
+        tell(
+            node.name,
+            "closed before all was read",
+            level="warning",
+            inbox_messages=node.gauges()["inbox_messages"],
+        )
     except BrokenPipeError:
-        tell("nobody reads the output", level="warning", name=node.name)
+        tell(node.name, "nobody reads the output", level="warning")
         await _cancelled(speaking)
         await node.close(node.config.linger_s)
     finally:
@@ -69,9 +77,9 @@ async def _close(node: Node, write: Write) -> None:
         async with asyncio.timeout(linger_s):
             await node.drain()
     except TimeoutError:
-        tell("closed too early", level="warning", **node.gauges())
+        tell(node.name, "closed too early", level="warning", **node.gauges())
         await write({"error": f"closed after {linger_s:g} s, before others had everything"})
-    except Isolated:
+    except (Isolated, Dismissed):
         pass  # The node says so itself when it closes.
     await node.close(max(0.0, until - now()))
 
@@ -84,9 +92,16 @@ async def _cancelled(*tasks: "asyncio.Task[Any]") -> None:
 
 async def _hear(node: Node, write: Write) -> None:
     await write({"ready": node.name, "address": str(node.address), "incarnation": node.incarnation})
-    async for message in node:
-        await write(_worded(message, node.config.frontier))
-        message.ack()
+    while True:
+        try:
+            async for message in node:
+                await write(_worded(message, node.config.frontier))
+                message.ack()
+            return
+        except HistoryLost as lost:
+            # As the spans of an author's numbers; what comes after them comes in the next lines.
+            spans = {str(MessageId(*author, first)): last for author, (first, last) in lost.spans.items()}
+            await write({"lost": spans, "member": lost.member})
 
 
 async def _speak(node: Node, chunks: AsyncIterator[bytes], write: Write) -> None:
@@ -157,6 +172,8 @@ def _payload(request: dict[str, Any]) -> bytes:
 
 def _worded(message: Message, frontier: bool) -> dict[str, Any]:
     worded: dict[str, Any] = {"origin": message.origin, "id": str(message.id)}
+    if message.offset is not None:
+        worded["offset"] = message.offset
     if frontier:
         worded["after"] = [str(message_id) for message_id in message.after]
     try:

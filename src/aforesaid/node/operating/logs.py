@@ -10,6 +10,8 @@ import sys
 import time
 from typing import Any
 
+from aforesaid.core import Process
+
 logger = logging.getLogger("aforesaid.node")
 logger.addHandler(logging.NullHandler())
 
@@ -20,14 +22,14 @@ AGAIN_S = 10.0
 REMEMBERED_MAX = 1024
 
 
-def tell(event: str, level: str = "info", **fields: Any) -> None:
-    """Something happened."""
+def tell(name: Process, event: str, level: str = "info", **fields: Any) -> None:
+    """Something happened at the node of this name."""
     if logger.isEnabledFor(_LEVELS[level]):
-        logger.log(_LEVELS[level], "%s", event, extra={"fields": fields})
+        logger.log(_LEVELS[level], "%s", event, extra={"fields": {"name": name, **fields}})
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: time, level, event, and the event's fields."""
+    """One JSON object per line: time, level, event, the node's name, and the event's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

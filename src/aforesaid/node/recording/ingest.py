@@ -4,15 +4,7 @@ Every node wrote what it said and delivered in its own order, by its own clock. 
 each message is said before it is delivered; no other order matters, and no clock is trusted for it. The
 tracer that watches simulations then records who knew what before whom.
 
-How a node ended, as far as its own log and the others' tell:
-- `alive`: it closed in order, when nobody owed it anything or said anything more. In a changing group, where
-  nobody keeps accounts, when by the clocks nothing was said for a second;
-- `left`: it closed in order, but earlier than that;
-- `evicted`: the others were told, or decided, that it would not come back; or it found itself isolated; or
-  it left them before they had all that it had said;
-- `crashed`: its log has no end, and may lack its last events (`complete` is false);
-- `unknown`: others met it, or delivered what it said, but there is no log of it. So nothing is certain that
-  depends on it.
+How a node ended is told by its own log and the others' (`aforesaid.live.logs`).
 The run is `drained` if every node that was there to the end had nothing under way when it closed.
 """
 
@@ -21,53 +13,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import msgspec
-
-from aforesaid.core import SECOND, MessageId, Misuse, Nanoseconds, Process
-from aforesaid.protocols.catalog import algorithm
+from aforesaid.core import MessageId, Misuse, Nanoseconds, Process
+from aforesaid.live.logs import (
+    Key,
+    Log,
+    Warn,
+    absent,
+    ends_drained,
+    fate,
+    numbered,
+    promised,
+    that_took_part,
+)
 from aforesaid.storage import Place, sizes_below
 from aforesaid.trace import Run, Sink, Tracer
-from aforesaid.wire.segments import SUFFIX, Event, Origin, read_segment, torn_bytes
-
-QUIET_BEFORE_END: Nanoseconds = SECOND
-"""In a changing group: who closed after so long a silence of everyone was there to the end."""
-
-Key: TypeAlias = tuple[Process, int]
-"""One incarnation of a process."""
+from aforesaid.wire.segments import SUFFIX, Event, read_segment, torn_bytes
 
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then with the number of events done."""
-
-Warn: TypeAlias = Callable[[str], None]
-"""Called with what the reader of a trace should know: what is missing from it."""
 
 PROGRESS_EVENTS = 10_000
 
 
 @dataclass
-class Log:
-    """All segments of one incarnation, and what a first look at them told."""
+class LogOnDisk(Log):
+    """All segments of one incarnation."""
 
-    origin: Origin
-    paths: list[Place]
-    dense: int = 0
-    """Which incarnation of its name it is, from 0: the trace counts them so."""
-    index: int = -1
-    """Its row in the trace."""
-    met: dict[Process, int] = field(default_factory=dict)
-    heard: set[Key] = field(default_factory=set)
-    """Whose messages it delivered."""
-    gone: dict[Process, tuple[str, int]] = field(default_factory=dict)
-    """Whom it lost, how, and how many messages it owed it; -1 if it said more afterwards."""
-    said: int = 0
-    last_said_ns: Nanoseconds = 0
-    ended: tuple[Nanoseconds, str, bool] | None = None
-
-    @property
-    def took_part(self) -> bool:
-        """False if it was turned away, or could not even listen, before it had to do with anyone."""
-        began = self.said or self.heard or self.met
-        return bool(began) or self.ended is None or self.ended[1] != "isolated"
+    paths: list[Place] = field(default_factory=list)
 
     def events(self) -> Iterator[Event]:
         for path in self.paths:
@@ -75,18 +47,7 @@ class Log:
 
     def look(self) -> None:
         for event in self.events():
-            match event:
-                case ("s", number, time, _):
-                    self.said, self.last_said_ns = number, time
-                    self.gone = {peer: (how, -1) for peer, (how, _) in self.gone.items()}
-                case ("d", origin, incarnation, _, _):
-                    self.heard.add((origin, incarnation))
-                case ("p", peer, incarnation):
-                    self.met[peer] = incarnation
-                case ("x", peer, _, how, owed):
-                    self.gone[peer] = (how, owed)
-                case ("e", time, how, drained):
-                    self.ended = (time, how, drained)
+            self.see(event)
 
 
 def ingest(
@@ -96,26 +57,25 @@ def ingest(
     found = _logs(path, warn or _ignore)
     for log in found.values():
         log.look()
-    logs = _numbered(_that_took_part(found) | _absent(found, warn or _ignore))
+    logs: dict[Key, Log] = numbered({**that_took_part(found), **absent(found, warn or _ignore)})
     tracer = Tracer(sink)
-    for log in logs.values():
-        log.index = tracer.began(log.origin.name, log.dense, log.origin.began_ns, log.origin.joined)
+    for each in logs.values():
+        each.index = tracer.began(each.origin.name, each.dense, each.origin.began_ns, each.origin.joined)
     _Merge(logs, tracer, progress).run()
-    fates = {key: _fate(key, logs) for key in logs}
-    for key, fate in fates.items():
-        _end(tracer, logs[key], fate)
+    fates = {key: fate(key, logs) for key in logs}
+    for key, how in fates.items():
+        _end(tracer, logs[key], how)
     first = next(iter(logs.values())).origin
-    crashed = any(fate != "alive" for fate in fates.values())
-    whole = all(log.ended and log.ended[2] for key, log in logs.items() if fates[key] == "alive")
+    crashed = any(how != "alive" for how in fates.values())
     return tracer.close(
         Run(
             run=run,
             algorithm=first.algorithm,
             scenario="{}",
             code_version=first.code_version,
-            ended="drained" if whole else "cut",
+            ended="drained" if ends_drained(logs, fates) else "cut",
             clock="local",
-            promises=_promised(first, crashed),
+            promises=promised(first, crashed),
         )
     )
 
@@ -128,20 +88,9 @@ def _segments(there: Place) -> list[Place]:
     return sorted(found, key=lambda segment: (segment.name, str(segment)))
 
 
-def _linked(origin: Origin) -> bool:
-    return algorithm(origin.algorithm).linked if origin.linked is None else origin.linked
-
-
-def _promised(origin: Origin, crashes: bool) -> tuple[str, ...]:
-    if origin.linked is None:
-        return algorithm(origin.algorithm).promised(crashes)
-    less = origin.promises_if_crashed
-    return less if crashes and less is not None else origin.promises
-
-
-def _logs(path: Place, warn: Warn) -> dict[Key, Log]:
+def _logs(path: Place, warn: Warn) -> dict[Key, LogOnDisk]:
     """Of each incarnation, its segments in order."""
-    found: dict[Key, Log] = {}
+    found: dict[Key, LogOnDisk] = {}
     torn: set[Place] = set()
     for segment in _segments(path):
         origin, _ = read_segment(segment)
@@ -150,7 +99,7 @@ def _logs(path: Place, warn: Warn) -> dict[Key, Log]:
             warn(f"{segment}: its last {unread} bytes are torn or damaged, and left out")
         if origin is None:
             continue  # Torn in its first record: nothing was said in it.
-        log = found.setdefault((origin.name, origin.incarnation), Log(origin, []))
+        log = found.setdefault((origin.name, origin.incarnation), LogOnDisk(origin))
         if origin.segment == len(log.paths):
             raise Misuse(f"{segment} is a copy of {log.paths[-1]}; ingest one of them")
         if origin.segment != len(log.paths) + 1:
@@ -159,6 +108,7 @@ def _logs(path: Place, warn: Warn) -> dict[Key, Log]:
             # No kill does that: a segment is begun when the last one is whole.
             raise Misuse(f"{log.paths[-1]} is damaged, and more follows it: events are missing")
         log.paths.append(segment)
+        log.segments += 1
         if (origin.algorithm, origin.cluster) != (log.origin.algorithm, log.origin.cluster):
             raise Misuse(f"{segment} is of another cluster or algorithm than the segments before it")
     if not found:
@@ -170,74 +120,14 @@ def _logs(path: Place, warn: Warn) -> dict[Key, Log]:
     return found
 
 
-def _that_took_part(found: dict[Key, Log]) -> dict[Key, Log]:
-    """Starts that came to nothing are nobody's eviction; if there is nothing else, they are what happened."""
-    known = _known(found)
-    return {key: log for key, log in found.items() if log.took_part or key in known} or found
-
-
-def _known(found: dict[Key, Log]) -> set[Key]:
-    """Whom anyone met, or whose messages anyone delivered."""
-    return {key for log in found.values() for key in (*log.met.items(), *log.heard)}
-
-
-def _absent(found: dict[Key, Log], warn: Warn) -> dict[Key, Log]:
-    """Empty logs of those that others knew, where their own are not there."""
-    first = next(iter(found.values())).origin
-    linked = _linked(first)
-    members = {name for log in found.values() for name in log.origin.group}
-    absent = {}
-    for name, incarnation in sorted(_known(found) - found.keys()):
-        # In a fixed group, whoever is not of it was made up: the judge shall see that.
-        if linked or name in members:
-            warn(f"no segments of {name} ({incarnation}), whom others met: collect them, or much is unknown")
-            facts = {"name": name, "incarnation": incarnation, "joined": linked, "segment": 0}
-            absent[name, incarnation] = Log(msgspec.structs.replace(first, **facts), [])
-    return absent
-
-
-def _numbered(logs: dict[Key, Log]) -> dict[Key, Log]:
-    """In order, with their incarnations counted."""
-    counts: dict[Process, int] = defaultdict(int)
-    for name, incarnation in sorted(logs):
-        logs[name, incarnation].dense = counts[name]
-        counts[name] += 1
-    return {key: logs[key] for key in sorted(logs)}
-
-
 def _ignore(text: str) -> None: ...
 
 
-def _fate(key: Key, logs: dict[Key, Log]) -> str:
-    name, incarnation = key
-    log = logs[key]
-    others = [other for other in logs.values() if other is not log]
-    gone = [other.gone[name] for other in others if name in other.gone and _knew(other, key)]
-    hows = {how for how, _ in gone}
-    # Who was told that someone is gone was not told how.
-    evicted = "evicted" in hows or ("told" in hows and "left" not in hows)
+def _end(tracer: Tracer, log: Log, how: str) -> None:
     if log.ended is None:
-        return "evicted" if evicted else "crashed" if log.paths else "unknown"
-    time, how, drained = log.ended
-    if how == "isolated" or evicted or (gone and not drained):
-        return "evicted"
-    if _linked(log.origin):
-        last = max(other.last_said_ns for other in logs.values())
-        return "alive" if drained and last + QUIET_BEFORE_END < time else "left"
-    known = any(other.met.get(name) == incarnation for other in others) or len(log.origin.group) == 1
-    return "alive" if known and all(owed == 0 for _, owed in gone) else "left"
-
-
-def _knew(log: Log, key: Key) -> bool:
-    """Whether what a log says of a name is about this incarnation."""
-    return log.met.get(key[0], key[1]) == key[1]
-
-
-def _end(tracer: Tracer, log: Log, fate: str) -> None:
-    if log.ended is None:
-        tracer.ended(log.index, fate, -1, complete=False)
-    elif fate != "alive":
-        tracer.ended(log.index, fate, log.ended[0])
+        tracer.ended(log.index, how, -1, complete=False)
+    elif how != "alive":
+        tracer.ended(log.index, how, log.ended[0])
 
 
 class _Merge:
@@ -337,7 +227,7 @@ class _Merge:
 
         Who waits for somebody that waits itself is not held up by what is lost, whatever their clocks say.
         """
-        hopeless = [need for need in self._waiting if need[0] in self._read]
+        hopeless = [need for need in self._waiting if need[0] in self._read or self._nobody_says(need)]
         need = min(hopeless or self._waiting, key=lambda need: self._stands_at(self._waiting[need][0]))
         key = self._waiting[need].pop(0)
         if not self._waiting[need]:
@@ -347,6 +237,11 @@ class _Merge:
         if event is not None:
             self._take(key, event, forced=True)
         self._ready.append(key)
+
+    def _nobody_says(self, need: Any) -> bool:
+        """Whether it is a message that is nowhere in its origin's log, however far that was read."""
+        origin = self._logs.get(need[0])
+        return origin is not None and need[1] > origin.said
 
     def _stands_at(self, key: Key) -> Nanoseconds:
         event = self._held.get(key)

@@ -34,14 +34,19 @@ class Recorder(Protocol):
 
     def write(self) -> None: ...
 
+    def mark(self) -> tuple[int, int]:
+        """Force all of it to the disk; the segment and the byte where the next event will stand."""
+
     def close(self) -> None: ...
 
 
 class SegmentWriter:
     """Appends events to files; rotates these by size."""
 
-    def __init__(self, directory: Path, origin: Origin, bytes_max: int) -> None:
+    def __init__(self, directory: Path, origin: Origin, bytes_max: int, forces: bool = False) -> None:
+        """`forces`: no segment is left before it is forced to the disk."""
         self._disk = ground().disk
+        self._forces = forces
         self._directory = directory
         self._origin = origin
         self._bytes_max = bytes_max
@@ -75,13 +80,29 @@ class SegmentWriter:
             if self._bytes >= self._bytes_max:
                 self._rotate()
 
+    def mark(self) -> tuple[int, int]:
+        self.write()
+        try:
+            self._disk.force(self._file)
+        except OSError as error:
+            raise self._failed(error) from error
+        return self._origin.segment, self._length
+
     def _rotate(self) -> None:
         """Go on in a new file; if none can be had, as when descriptors have run out, in this one for now."""
+        if self._forces:
+            self.mark()
         origin = msgspec.structs.replace(self._origin, segment=self._origin.segment + 1)
         try:
             file = self._disk.append_to(self._path_of(origin))
         except OSError as error:
-            tell("cannot rotate", level="warning", path=str(self._path_of(origin)), error=error.strerror)
+            tell(
+                origin.name,
+                "cannot rotate",
+                level="warning",
+                path=str(self._path_of(origin)),
+                error=error.strerror,
+            )
             self._bytes = 0
             return
         full, self._file, self._origin = self._file, file, origin
@@ -96,7 +117,7 @@ class SegmentWriter:
             self._disk.close(self._file)
 
     def _begin(self) -> None:
-        self._bytes = 0
+        self._bytes = self._length = 0
         self._write(self._origin)
 
     def _path_of(self, origin: Origin) -> Path:
@@ -105,6 +126,7 @@ class SegmentWriter:
     def _write(self, value: Origin | list[Event]) -> None:
         record = record_of(value)
         self._bytes += len(record)
+        self._length += len(record)
         try:
             # A disk that is almost full takes a part, and says why with the rest.
             while record:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aforesaid.trace.parquet.schema import SCHEMAS
+from aforesaid.trace.parquet.schema import SCHEMAS, with_defaults
 
 _NO_ELEMENT = -1
 """In the place of an element that does not fit: no list of a trace may hold it."""
@@ -18,6 +18,7 @@ _NO_ELEMENT = -1
 
 def fitted(name: str, table: Any) -> Any:
     """The columns of a table in our types, nulls where a value does not fit."""
+    table = with_defaults(name, table)
     columns = {field.name: _fitted(table.column(field.name), field.type) for field in SCHEMAS[name]}
     return pa.table(columns)
 

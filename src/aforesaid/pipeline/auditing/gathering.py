@@ -78,7 +78,7 @@ def parcels_of_frames(frames: Mapping[str, DataFrame]) -> DataFrame:
     parts = []
     for name in TABLES:
         if name in frames:
-            columns = ["run", *SCHEMAS[name].names]
+            columns = ["run", *(column for column in SCHEMAS[name].names if column in frames[name].columns)]
             parts.append(frames[name].select(*columns).mapInArrow(of_rows(name), PARCELS))
     return reduce(DataFrame.union, parts)
 

@@ -129,7 +129,7 @@ def _grouped(runs: Iterable[Stored], options: AuditOptions) -> Iterator[tuple[Pl
 def _opened(one: Stored, options: AuditOptions, room: Shelves) -> _Large:
     trace = opened(one.run)
     required, judged = properties_of(trace, options.properties)
-    first = first_reading(judged, options.witnesses_max)
+    first = first_reading(trace.run, judged, options.witnesses_max)
     return _Large(one, trace, room.new(), required, first, trace.slices(options.slice_deliveries))
 
 

@@ -179,7 +179,7 @@ def _prepared(run: _Run, rows: Any, options: AuditOptions, room: Shelves) -> _Re
     required, judged = properties_of(trace, options.properties)
     shelf = room.new()
     shelf.put(trace.run, processes, calls, [messages])
-    plan = Plan(room.share(shelf), len(calls), first_reading(judged, options.witnesses_max))
+    plan = Plan(room.share(shelf), len(calls), first_reading(trace.run, judged, options.witnesses_max))
     return _Ready(run, required, plan)
 
 

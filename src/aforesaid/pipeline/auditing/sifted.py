@@ -199,7 +199,8 @@ def _lost_sends(tally: Tally) -> bool:
 def _fair(report: Report, tally: Tally) -> Report:
     """The report without reproach for what refused rows may have said."""
     verdicts = dict(report.verdicts)
-    if _lost_sends(tally) and verdicts["recorded"].value == "violated":
+    recorded = verdicts.get("recorded")
+    if _lost_sends(tally) and recorded is not None and recorded.value == "violated":
         note = "Rows of messages were refused, so recorded predecessors cannot be compared."
         verdicts["recorded"] = Verdict("recorded", "unknown", note=note)
     return replace(report, verdicts=verdicts)

@@ -188,6 +188,8 @@ def _runs(sources: Sequence[Source]) -> pa.Table:
             "setting": settings([run.scenario for run in runs]),
             "seed": pa.array([run.seed for run in runs], pa.int64()),
             "ended": [run.ended for run in runs],
+            "causality": [run.causality for run in runs],
+            "sampled": [run.sampled for run in runs],
             "duration_ms": pa.array([one.duration_ms if one else None for one in scenarios], pa.float64()),
             "optimum": [quality(one) for one in scenarios],
             "messages": pa.array([source.messages for source in sources], pa.int64()),

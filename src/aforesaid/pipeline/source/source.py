@@ -5,16 +5,19 @@
 
 The driver plans and the tasks read, by PyArrow, so no jar is needed for any store; rows are checked as every
 reader of ours checks them. What there is to read (`pieces`) is planned apart from how a piece is read
-(`tables`): a stream would plan again and again, and read the same way.
+(`tables`). Of what grows, `spark.readStream` reads the table `spans`: segments of nodes while they are
+written (`tailing`).
 """
 
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from aforesaid.core import Misuse
@@ -25,6 +28,7 @@ from aforesaid.trace.parquet.schema import SCHEMAS
 
 FORMAT = "aforesaid"
 SEGMENTS = "segments"
+SPANS = "spans"
 PORTION_BYTES = 4 << 20
 """What a task reads: small pieces together up to this much, a larger one alone."""
 BATCH_ROWS = 10_000
@@ -59,6 +63,19 @@ class TraceSource(DataSource):
         root = place(path, {**self.settings, **self.options}).resolve()
         return TraceReader(self._rows(), root, _arrow_schema(self._rows().schema, schema))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        if self.options.get("table") != SPANS:
+            raise Misuse(f"of what grows there is the table {SPANS} only, not {self.options.get('table')}")
+        from aforesaid.pipeline.source.tailing import SegmentTail
+
+        path = self.options.get("path", "")
+        paths: list[str] = json.loads(self.options["paths"]) if "paths" in self.options else [path]
+        if not all(paths):
+            raise Misuse("say where the segments are: load(PATH), or option paths, a JSON list of them")
+        settings = {**self.settings, **self.options}
+        tasks = int(self.options.get("tasks") or os.cpu_count() or 1)
+        return SegmentTail([place(path, settings).resolve() for path in paths], tasks)
+
     def _rows(self) -> "Rows":
         table = self.options.get("table")
         if table == SEGMENTS:
@@ -66,6 +83,10 @@ class TraceSource(DataSource):
             from aforesaid.pipeline.source.segments import SegmentEvents
 
             return SegmentEvents()
+        if table == SPANS:
+            from aforesaid.pipeline.source.tailing import Spans
+
+            return Spans()
         if table in SCHEMAS:
             return TraceTable(table)
         known = ", ".join([*SCHEMAS, SEGMENTS])

@@ -48,6 +48,7 @@ from aforesaid.protocols.delivery.hybrid_constraints import Constraint, Constrai
 from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Channel, Early, Notice, Remind
 from aforesaid.protocols.delivery.hybrid_process import Key
+from aforesaid.protocols.delivery.hybrid_runs import count_of, deliver
 from aforesaid.protocols.repair import NONE, appended
 
 
@@ -61,6 +62,7 @@ class Entry(Struct, eq=False, gc=False):
     dep: int
     view: int
     """How many tellings there had been when it was said."""
+    count: int
     payload: Any
     copies: dict[Process, tuple[Told, Constraint]] = {}
     """Once it has left, what they were sent, and the constraint that it is."""
@@ -109,23 +111,23 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
     # ----------------------------------------------------------------------------------------------- to leave
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, p, k = self.u, self.p, self.u.next
+        u, p, k, count = self.u, self.p, self.u.next, count_of(payload)
         previous: dict[Process, int] = {}
         for peer in others:
             channel = self.channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
-            channel.last = k
-        entry = Entry(previous, previous.copy(), p.next, self.told + len(self.tellings), payload)
-        u.add(entry)
+            channel.last = k + count - 1
+        entry = Entry(previous, previous.copy(), p.next, self.told + len(self.tellings), count, payload)
+        u.add(entry, count)
         if not previous and u.first == k:
-            u.remove()
+            u.remove(count)
             self.m1 = u.first
         elif self.m1 < k or p.first < p.next or self.tellings or self.constraints.on:
             self._try_send(now, out)
         else:
             # Nothing is unsent before it, and nothing can hold it back.
             self._leave(k, entry, now, out)
-            self.m1 = k + 1
+            self.m1 = u.next
 
     def _try_send(self, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.m1
@@ -138,9 +140,9 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
                 if (self.tellings or self.constraints.on) and self._unnamable(entry):
                     break
                 self._leave(k, entry, now, out)
-            k += 1
+            k += entry.count
         self.m1 = k
-        if k == end < u.next:
+        if end <= k < u.next:
             self._put_off(k, now, out)
 
     def _reached(self) -> int:
@@ -153,8 +155,8 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
 
     def _slide(self) -> None:
         u = self.u
-        while u.first < self.m1 and not u.peek.waiting:
-            u.remove()
+        while u.first < self.m1 and not (entry := u.peek).waiting:
+            u.remove(entry.count)
 
     def _unpermitted(self, entry: Entry) -> bool:
         """A permit is missing of what was delivered before; the only receiver's own do not count."""
@@ -172,22 +174,22 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
         return bool(on) and any(len(on.get(peer, ())) > self.constraints_max for peer in entry.waiting)
 
     def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
-        constraints, on = self.constraints, self.constraints.on
+        constraints, on, number = self.constraints, self.constraints.on, k + entry.count - 1
         leaving = []
         # First all of it, so that each copy names the others.
         for peer in entry.waiting:
             waits: tuple[Wait, ...] = ()
             if peer in on:
                 waits = tuple([new(Wait, (by, it.number)) for by, it in on[peer].items()])
-            leaving.append((peer, waits, constraints.sent(peer, k)))
+            leaving.append((peer, waits, constraints.sent(peer, number)))
         for peer, waits, own in leaving:
             channel, previous = self.channels[peer], entry.previous[peer]
             names, unnamed, named = constraints.chosen(peer, self.constraints_max - len(waits))
             if unnamed:
-                channel.unnamed.append((unnamed, k))
+                channel.unnamed.append((unnamed, number))
             if named:
-                channel.named.append((named, k))
-            content = ((), self.incarnation, k, previous, waits, names, unnamed > 0, entry.payload)
+                channel.named.append((named, number))
+            content = ((), self.incarnation, number, previous, waits, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
             entry.copies[peer] = frame, own
             self._network_send(peer, frame, channel, now, out)
@@ -262,7 +264,7 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             self._miss((source, number))
         if (names or opaque) and not channel.permits.timed and self._wanted(channel) == number:
             channel.permits.timed, channel.permits.since = number, now
-        out.deliver(new(MessageId, (source, incarnation, number)), payload)
+        deliver(source, incarnation, number, payload, out)
 
     # ----------------------------------------------------------------------------------------------- to learn
 
@@ -439,8 +441,8 @@ class HybridAdaptive(Copies[Entry], Holding[Entry], Flushing[Entry]):
             if not entry.waiting:
                 entry.payload = None
         u = self.u
-        while self.m1 < u.next and (u[self.m1].copies or not u[self.m1].waiting):
-            self.m1 += 1
+        while self.m1 < u.next and ((entry := u[self.m1]).copies or not entry.waiting):
+            self.m1 += entry.count
 
     # ---------------------------------------------------------------------------------------- to be looked at
 

@@ -42,6 +42,8 @@ def _entry(name: str, title: str, unicast: bool) -> Algorithm:
         make=make,
         options=AdaptiveOptions,
         frames=(Told, Ack, Holds, Early, Notice, Flush, Flushed),
+        # A flush asks everyone: it would have to ask newcomers, too.
+        tells=None,
     )
 
 

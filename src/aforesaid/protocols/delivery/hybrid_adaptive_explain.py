@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from aforesaid.core import MessageId, Process, Reason
-from aforesaid.protocols.delivery.hybrid_explain import not_sent, of_other, own_entry, unacknowledged
+from aforesaid.protocols.delivery.hybrid_explain import (
+    not_sent,
+    numbers_of,
+    of_other,
+    own_entry,
+    run_number,
+    unacknowledged,
+)
 
 if TYPE_CHECKING:
     from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
@@ -35,10 +42,10 @@ def _unnamable(process: "HybridAdaptive", message_id: MessageId) -> Iterator[Rea
 
 def _withheld(process: "HybridAdaptive", message_id: MessageId) -> Iterator[Reason]:
     """Of each receiver that may pass nothing on, the oldest message that may be undelivered."""
-    order = process.constraints.order
+    order, own = process.constraints.order, run_number(process, message_id.number)
     for peer, channel in process.channels.items():
         for place, number in channel.unnamed:
-            if number == message_id.number:
+            if number == own:
                 waits = (order[k] for k in range(order.first, place + 1))
                 cause = next(it for it in waits if it.open and not it.concerns(peer))
                 missing = MessageId(cause.by, 0, cause.number)
@@ -50,7 +57,7 @@ def _held(process: "HybridAdaptive", message_id: MessageId) -> Reason | None:
     origin: Process = message_id.origin
     channel = process.channels.get(origin)
     early = channel.early if channel else None
-    if not channel or not early or message_id.number not in {it.number for it in early.values()}:
+    if not channel or not early or not any(message_id.number in numbers_of(it) for it in early.values()):
         return None
     first = early.get(channel.delivered)
     for by, number in first.waits if first else ():

@@ -9,9 +9,10 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from aforesaid.core import Count, Members, Number, Payload, Process, frame
+from aforesaid.core import Count, Members, Number, Payloads, Process, frame
 from aforesaid.core.fields import AtMost
 from aforesaid.protocols.delivery.hybrid_frames import Channel
+from aforesaid.protocols.delivery.hybrid_runs import is_run_of_its_own
 from aforesaid.protocols.repair import Pace
 
 CONSTRAINTS_MAX = 64
@@ -33,13 +34,14 @@ class Name(NamedTuple):
     number: Number
 
 
-@frame(deferrable=True, gone="gone")
+@frame(deferrable=True, gone="gone", holds=is_run_of_its_own)
 class Told(NamedTuple):
-    """A message of the application on its way, with the constraints it names (MSG)."""
+    """A message of the application, or a run of them, on its way, with the constraints it names (MSG)."""
 
     gone: Members
     incarnation: Count
     number: Number
+    """Of a run, that of its last message."""
     previous: Count
     """The number before it on this channel, 0 if it is the first."""
     waits: Annotated[tuple[Wait, ...], AtMost(CONSTRAINTS_MAX)]
@@ -48,7 +50,7 @@ class Told(NamedTuple):
     """Constraints on others (C)."""
     opaque: bool
     """There are others it does not name: its receiver may pass nothing on until it is permitted."""
-    payload: Payload
+    payload: Payloads
 
 
 @frame(gone="gone", cumulative=lambda holds: not holds.gone)

@@ -18,6 +18,7 @@ from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import Key
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
 
@@ -29,14 +30,15 @@ class HybridBasic(Unicast):
         self.m1 = self.u.next
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, k = self.u, self.u.next
+        u = self.u
         if not others:
-            self._pass_over(k)
+            for _ in range(count_of(payload)):
+                self._pass_over(u.next)
             return
         peer = others[0]
         channel = self.channels.get(peer) or self._channel(peer)
-        u.add(Entry(peer, channel.last, self.p.next, payload))
-        channel.last = k
+        entry = Entry(peer, channel.last, self.p.next, payload)
+        channel.last = u.add(entry, entry.count)
         self._try_send(now, out)
 
     def _pass_over(self, k: int) -> None:
@@ -62,13 +64,14 @@ class HybridBasic(Unicast):
                     break
                 entry.sent = True
                 channel, flagged = self.channels[entry.receiver], u.first < k
+                number = k + entry.count - 1
                 if not flagged:
-                    channel.given = k
-                frame = new(Msg, (self.incarnation, k, entry.previous, flagged, entry.payload))
+                    channel.given = number
+                frame = new(Msg, (self.incarnation, number, entry.previous, flagged, entry.payload))
                 self._network_send(entry.receiver, frame, channel, now, out)
-            k += 1
+            k += entry.count
         self.m1 = k
-        if k == end < u.next:
+        if end <= k < u.next:
             self._put_off(k, now, out)
 
     def _settle(self, due: dict[Process, int]) -> None:
@@ -76,19 +79,20 @@ class HybridBasic(Unicast):
         end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
+            number = k + entry.count - 1
             if not entry.acked:
                 if entry.sent:
-                    self._permit(entry.receiver, k, due)
+                    self._permit(entry.receiver, number, due)
                 return
-            u.remove()
-            self._permit(entry.receiver, k, due)
-            k += 1
+            u.remove(entry.count)
+            self._permit(entry.receiver, number, due)
+            k = number + 1
         self.unsettled = k < u.next
 
-    def _permit(self, receiver: Process, k: int, due: dict[Process, int]) -> None:
+    def _permit(self, receiver: Process, number: int, due: dict[Process, int]) -> None:
         channel = self.channels.get(receiver)
-        if channel is not None and k > channel.given:
-            channel.given = due[receiver] = k
+        if channel is not None and number > channel.given:
+            channel.given = due[receiver] = number
 
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         was_first = self.p.first
@@ -106,8 +110,8 @@ class HybridBasic(Unicast):
         super()._forget(peer)
         u = self.u
         self.m1 = max(self.m1, u.first)
-        while self.m1 < u.next and u[self.m1].sent:
-            self.m1 += 1
+        while self.m1 < u.next and (entry := u[self.m1]).sent:
+            self.m1 += entry.count
 
 
 ENTRY = hybrid_entry(

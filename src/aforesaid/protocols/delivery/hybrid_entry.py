@@ -15,6 +15,7 @@ from aforesaid.protocols.algorithm import (
 )
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Msg, News, Notice, Permit, PermitNews
+from aforesaid.protocols.delivery.hybrid_groups import Roster
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
 from aforesaid.protocols.options import Milliseconds, Options, Positive, keywords
 
@@ -45,7 +46,10 @@ def hybrid_entry(
     """The entry of one of them."""
 
     def make(setup: Setup, options: HybridOptions) -> HybridProcess[Any]:
-        return kind(setup.me, setup.incarnation, **keywords(options, resend_ms="resend_after"))
+        process = kind(setup.me, setup.incarnation, **keywords(options, resend_ms="resend_after"))
+        if not unicast:
+            process.found(setup.group, setup.addresses, setup.newcomer)
+        return process
 
     return Algorithm(
         name=name,
@@ -61,4 +65,6 @@ def hybrid_entry(
         frames=(Msg, News, Ack, Permit, Notice, PermitNews, Early),
         addressed=True,
         unicast=unicast,
+        # A roster tells several at once: by single messages nobody can know that another knows.
+        tells=None if unicast else Roster,
     )

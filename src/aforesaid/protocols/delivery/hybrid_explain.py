@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aforesaid.core import MessageId, Misuse, Process, Reason
 from aforesaid.protocols.delivery.hybrid_frames import Channel
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 if TYPE_CHECKING:
     from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Kept
@@ -33,7 +34,7 @@ def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reaso
     unsent = process._unsent_to(entry)
     for peer in process._receivers(entry):
         if peer not in unsent and message_id.number > process.channels[peer].given:
-            reasons.append(_missing_ack(process, message_id, peer))
+            reasons.append(_missing_ack(process, message_id, entry, peer))
     return tuple(reasons) or (Reason("kept", message_id),)
 
 
@@ -43,6 +44,19 @@ def own_entry(process: "HybridProcess[E]", message_id: MessageId) -> E | None:
     if message_id.incarnation != process.incarnation or not 0 < number < u.next:
         raise Misuse(f"{process.me} has not said {message_id}")
     return None if number < u.first else u[number]
+
+
+def run_number(process: "HybridProcess[Any]", number: int) -> int:
+    """Of the run that a message which is kept was said in: that of its last message."""
+    u, entry = process.u, process.u[number]
+    while number + 1 < u.next and u[number + 1] is entry:
+        number += 1
+    return number
+
+
+def numbers_of(frame: Any) -> range:
+    """Of all messages in a frame."""
+    return range(frame.number - count_of(frame.payload) + 1, frame.number + 1)
 
 
 def not_sent(process: "HybridProcess[E]", message_id: MessageId, entry: E) -> list[Reason]:
@@ -64,7 +78,7 @@ def unacknowledged(process: "HybridProcess[E]", message_id: MessageId, entry: E)
     unsent = process._unsent_to(entry)
     for peer in process._unacked_by(entry):
         if peer not in unsent:
-            queued = message_id.number in process.channels[peer].flight.queue
+            queued = run_number(process, message_id.number) in process.channels[peer].flight.queue
             reasons.append(Reason("queued" if queued else "missing ack", message_id, peer))
     return reasons
 
@@ -85,12 +99,14 @@ def _missing_permits(
     return reasons
 
 
-def _missing_ack(process: "HybridProcess[Any]", message_id: MessageId, peer: Process) -> Reason:
+def _missing_ack(
+    process: "HybridProcess[Any]", message_id: MessageId, entry: "Kept", peer: Process
+) -> Reason:
     """The oldest ack that keeps a permit back."""
     number, u = message_id.number, process.u
     for earlier in range(u.first, number + 1):
         for name in process._unacked_by(u[earlier]):
-            if name != peer or (earlier < number and not process.receiver_exempt):
+            if name != peer or (u[earlier] is not entry and not process.receiver_exempt):
                 cause = message_id._replace(number=earlier)
                 return Reason("withheld permit", message_id, peer, cause, holder=name)
     raise AssertionError(f"{process.me} owes {peer} a permit for {message_id} that nothing keeps back")
@@ -102,10 +118,10 @@ def of_other(process: "HybridProcess[Any]", message_id: MessageId) -> Reason:
         return Reason("evicted", message_id, origin, holder=process.me)
     channel = process.channels.get(origin) or Channel(origin, process.pace)
     if number <= channel.delivered:
-        if number in channel.missing:
+        if number in channel.missing or (channel.missing and number > channel.permitted):
             return Reason("permit owed", message_id, origin)
         return Reason("not awaited", message_id, process.me)
-    early = {message.number: message for message in (channel.early or {}).values()}
+    early = {each: frame for frame in (channel.early or {}).values() for each in numbers_of(frame)}
     if number not in early:
         return Reason("not arrived", message_id, origin, number=channel.delivered)
     missing = number

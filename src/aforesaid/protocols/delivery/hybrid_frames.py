@@ -18,21 +18,23 @@ Deviations from the paper:
 
 from typing import Any, NamedTuple
 
-from aforesaid.core import Count, Members, Number, Payload, Process, frame
+from aforesaid.core import Count, Members, Number, Payloads, Process, frame
+from aforesaid.protocols.delivery.hybrid_runs import is_run_of_its_own
 from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
 
 
-@frame(deferrable=True)
+@frame(deferrable=True, holds=is_run_of_its_own)
 class Msg(NamedTuple):
-    """A message of the application on its way (MSG)."""
+    """A message of the application, or a run of them, on its way (MSG)."""
 
     incarnation: Count
     number: Number
+    """Of a run, that of its last message."""
     previous: Count
     """The number before it on this channel, 0 if it is the first."""
     flagged: bool
     """Whoever delivers it needs a permit before it may pass on what it knows."""
-    payload: Payload
+    payload: Payloads
 
 
 @frame(deferrable=True, gone="gone")

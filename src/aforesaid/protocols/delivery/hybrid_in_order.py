@@ -51,9 +51,9 @@ class InOrder(Indexed[E]):
                 if entry.dep > first and (entry.dep > p2 or len(copies) > 1 or sender not in copies):
                     break
                 self._leave(m1, entry, now, out)
-            m1 += 1
+            m1 += entry.count
         self.m1 = m1
-        if m1 == end < u.next:
+        if end <= m1 < u.next:
             self._put_off(m1, now, out)
         return k
 

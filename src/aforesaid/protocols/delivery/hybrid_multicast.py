@@ -21,12 +21,13 @@ from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_process import Key
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 
 class Entry:
     """What a process keeps of a message it said."""
 
-    __slots__ = ("dep", "payload", "previous", "sent", "waiting")
+    __slots__ = ("count", "dep", "payload", "previous", "sent", "waiting")
 
     def __init__(self, previous: dict[Process, int], dep: int, payload: Payload) -> None:
         self.previous = previous
@@ -34,6 +35,7 @@ class Entry:
         self.waiting = dict.fromkeys(previous)
         """The receivers who have not acknowledged it, in order."""
         self.dep = dep
+        self.count = count_of(payload)
         self.payload: Any = payload
         self.sent = False
 
@@ -47,14 +49,16 @@ class HybridMulticast(Copies[Entry]):
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.u.next
+        number = k + count_of(payload) - 1
         previous: dict[Process, int] = {}
         for peer in others:
             channel = self._channel(peer)
             previous[peer] = channel.last
-            channel.last = k
-        u.add(Entry(previous, self.p.next, payload))
+            channel.last = number
+        entry = Entry(previous, self.p.next, payload)
+        u.add(entry, entry.count)
         if not previous and u.first == k:
-            u.remove()
+            u.remove(entry.count)
             self.m1 = u.first
             return
         self._try_send(now, out)
@@ -72,16 +76,16 @@ class HybridMulticast(Copies[Entry]):
                 if entry.dep > first:
                     break
                 entry.sent = True
-                flagged = u.first < k or len(entry.waiting) > 1
+                number, flagged = k + entry.count - 1, u.first < k or len(entry.waiting) > 1
                 for peer, previous in entry.previous.items():
                     channel = self.channels[peer]
                     if not flagged:
-                        channel.given = k
-                    frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
+                        channel.given = number
+                    frame = new(Msg, (self.incarnation, number, previous, flagged, entry.payload))
                     self._network_send(peer, frame, channel, now, out)
-            k += 1
+            k += entry.count
         self.m1 = k
-        if k == end < u.next:
+        if end <= k < u.next:
             self._put_off(k, now, out)
 
     def _settle(self, due: dict[Process, int]) -> None:
@@ -89,20 +93,21 @@ class HybridMulticast(Copies[Entry]):
         end = u.next if u.next <= k + self.batch else k + self.batch
         while k < end:
             entry = u[k]
+            number = k + entry.count - 1
             if entry.waiting:
                 if entry.sent and len(entry.waiting) == 1:
-                    self._permit(next(iter(entry.waiting)), k, due)
+                    self._permit(next(iter(entry.waiting)), number, due)
                 return
-            u.remove()
+            u.remove(entry.count)
             for peer in entry.previous:
-                self._permit(peer, k, due)
-            k += 1
+                self._permit(peer, number, due)
+            k = number + 1
         self.unsettled = k < u.next
 
-    def _permit(self, peer: Process, k: int, due: dict[Process, int]) -> None:
+    def _permit(self, peer: Process, number: int, due: dict[Process, int]) -> None:
         channel = self.channels[peer]
-        if k > channel.given:
-            channel.given = due[peer] = k
+        if number > channel.given:
+            channel.given = due[peer] = number
 
     def _release(self, key: Key, now: Nanoseconds, out: Effects) -> None:
         was_first = self.p.first
@@ -124,8 +129,8 @@ class HybridMulticast(Copies[Entry]):
                 entry.payload = None
         u = self.u
         self.m1 = max(self.m1, u.first)
-        while self.m1 < u.next and (u[self.m1].sent or not u[self.m1].waiting):
-            self.m1 += 1
+        while self.m1 < u.next and ((entry := u[self.m1]).sent or not entry.waiting):
+            self.m1 += entry.count
 
     def _unsent_to(self, entry: Entry) -> Collection[Process]:
         return () if entry.sent else entry.waiting

@@ -47,12 +47,13 @@ from aforesaid.protocols.delivery.hybrid_copies import Copies
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 
 class Entry:
     """What a process keeps of a message it said."""
 
-    __slots__ = ("dep", "payload", "previous", "unsent", "waiting")
+    __slots__ = ("count", "dep", "payload", "previous", "unsent", "waiting")
 
     def __init__(
         self, previous: dict[Process, int], unsent: dict[Process, int], dep: int, payload: Payload
@@ -64,6 +65,7 @@ class Entry:
         self.unsent = unsent
         """The receivers to whom it was not network-sent yet, in order."""
         self.dep = dep
+        self.count = count_of(payload)
         self.payload: Any = payload
 
 
@@ -73,26 +75,27 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
         u, channels = self.u, self.channels
         k = u.next
+        number = k + count_of(payload) - 1
         previous: dict[Process, int] = {}
         for peer in others:
             channel = channels.get(peer) or self._channel(peer)
             previous[peer] = channel.last
-            channel.last = k
+            channel.last = number
         # If no permit is missing then nothing is unsent but this, and it leaves at once.
         at_once = self.p.first == self.p.next and not self.left
         entry = Entry(previous, {} if at_once else previous.copy(), self.p.next, payload)
-        u.add(entry)
+        u.add(entry, entry.count)
         if not previous and u.first == k:
-            u.remove()
+            u.remove(entry.count)
             self.u2 = self.m1 = u.next
             return
         if self.u2 == k:
             waiting = u[u.first].waiting
             if len(waiting) == 1 and previous.keys() <= waiting.keys():
-                self.u2 = k + 1
+                self.u2 = u.next
         if at_once:
             self._send_copies(entry, k, previous, now, out)
-            self.m1 = k + 1
+            self.m1 = u.next
         else:
             self._send_interval(k, self.p2, now, out)
 
@@ -113,9 +116,9 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
                     self._leave(k, entry, now, out)
                 elif sender in entry.unsent:
                     self._send_copies(entry, k, {sender: entry.unsent.pop(sender)}, now, out)
-            k += 1
+            k += entry.count
         self._advance_m1()
-        if k == end < u.next:
+        if end <= k < u.next:
             self._put_off(k, now, out)
         return k
 
@@ -126,18 +129,18 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
     def _send_copies(
         self, entry: Entry, k: int, copies: dict[Process, int], now: Nanoseconds, out: Effects
     ) -> None:
-        channels, flagged = self.channels, k >= self.u2
+        channels, flagged, number = self.channels, k >= self.u2, k + entry.count - 1
         for peer, previous in copies.items():
             channel = channels[peer]
             if not flagged:
-                channel.given = k
-            frame = new(Msg, (self.incarnation, k, previous, flagged, entry.payload))
+                channel.given = number
+            frame = new(Msg, (self.incarnation, number, previous, flagged, entry.payload))
             self._network_send(peer, frame, channel, now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, max(self.m1, self.u.first)
-        while m1 < u.next and not u[m1].unsent:
-            m1 += 1
+        while m1 < u.next and not (entry := u[m1]).unsent:
+            m1 += entry.count
         self.m1 = m1
 
     def _settle(self, due: dict[Process, int]) -> None:
@@ -151,12 +154,13 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
                 if len(entry.waiting) == 1:
                     self._advance_u2(next(iter(entry.waiting)), due)
                 return
-            u.remove()
+            u.remove(entry.count)
+            number = k + entry.count - 1
             for peer in entry.previous:
                 channel = channels[peer]
-                if k > channel.given:
-                    channel.given = due[peer] = k
-            k += 1
+                if number > channel.given:
+                    channel.given = due[peer] = number
+            k = number + 1
         if self.u2 < k:
             self.u2 = k
         self.unsettled = k < u.next
@@ -171,10 +175,10 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
             if waiting and (len(waiting) > 1 or peer not in waiting):
                 break
             if u2 > channel.given and peer in entry.previous and peer not in entry.unsent:
-                channel.given = due[peer] = u2
-            u2 += 1
+                channel.given = due[peer] = u2 + entry.count - 1
+            u2 += entry.count
         self.u2 = u2
-        self.unsettled = u2 == end < u.next
+        self.unsettled = end <= u2 < u.next
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

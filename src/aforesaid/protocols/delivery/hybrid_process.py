@@ -26,6 +26,7 @@ for what one peer sends ahead of a gap, then frames are dropped to be sent again
 off).
 
 What an eviction means, and what is promised then: `hybrid_eviction`. How steps stay short: `hybrid_batches`.
+Where a message is spoken of here, it may be a run of several: `hybrid_runs`.
 """
 
 from abc import abstractmethod
@@ -38,16 +39,17 @@ from aforesaid.core import (
     Busy,
     Effects,
     Explaining,
+    InRuns,
     MessageId,
     Nanoseconds,
     Payload,
     Process,
     Reason,
+    Repairing,
     Timer,
     Windowed,
     new,
 )
-from aforesaid.protocols.delivery.hybrid_batches import Batched
 from aforesaid.protocols.delivery.hybrid_explain import explanation
 from aforesaid.protocols.delivery.hybrid_frames import (
     REMIND,
@@ -62,7 +64,9 @@ from aforesaid.protocols.delivery.hybrid_frames import (
     PermitNews,
     Remind,
 )
-from aforesaid.protocols.repair import NONE, Pace, Resend
+from aforesaid.protocols.delivery.hybrid_groups import Grouped, Roster
+from aforesaid.protocols.delivery.hybrid_runs import count_of, deliver, run_of
+from aforesaid.protocols.repair import NONE, Pace, Resend, Tally
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
 
 
@@ -71,6 +75,8 @@ class Kept(Protocol):
 
     dep: int
     """Missing permits with an index below this were missing when the message was said. Never changed."""
+    count: int
+    """How many messages it is: the places that it takes in `u`."""
     payload: Payload
 
 
@@ -80,7 +86,7 @@ Key = tuple[Process, int]
 """A message whose permit is missing: its sender and number."""
 
 
-class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
+class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]):
     """One process; E is what it keeps of a message it said."""
 
     receiver_exempt = False
@@ -105,7 +111,7 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
-        self.pace = Pace(resend_after, backoff_max, in_flight)
+        self.pace = Pace(resend_after, backoff_max, in_flight, Tally())
         self.buffer_max = buffer_max
         self.early_max = early_max
         self.u: SlidingArray[E] = SlidingArray()
@@ -116,7 +122,8 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     @abstractmethod
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        """Enter the message into `u` and network-send what may be; `others` has neither me nor an evicted."""
+        """Enter the message into `u` and network-send what may be; `others` has neither me nor an evicted.
+        The payload may be a Run."""
 
     @abstractmethod
     def _note_ack(self, entry: E, peer: Process) -> None:
@@ -152,22 +159,42 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     def send(self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> MessageId:
         """Say it to the targets; to oneself it is delivered at once. Busy, with nothing changed, if full."""
-        alone = len(targets) == 1 and targets[0] != self.me and not self.evicted
+        alone = len(targets) == 1 and targets[0] != self.me and not self.evicted and not self.leaving
         others = targets if alone else self._audience(targets)
         u = self.u
-        number = u.next
+        number = u.next + count_of(payload) - 1
         if number - u.first >= self.buffer_max:
-            raise Busy(f"{self.me} holds {number - u.first} messages, some not acknowledged: try again later")
-        message_id = new(MessageId, (self.me, self.incarnation, number))
+            raise Busy(f"{self.me} holds {len(u)} messages, some not acknowledged: try again later")
         self._say(others, payload, now, out)
         if not alone and self.me in targets:
-            out.deliver(message_id, payload)
+            deliver(self.me, self.incarnation, number, payload, out)
+        return new(MessageId, (self.me, self.incarnation, number))
+
+    def send_run(
+        self, targets: Sequence[Process], payloads: Sequence[Payload], now: Nanoseconds, out: Effects
+    ) -> MessageId:
+        return self.send(targets, run_of(payloads), now, out)
+
+    def _say_own(
+        self, targets: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects
+    ) -> MessageId:
+        message_id = MessageId(self.me, self.incarnation, self.u.next)
+        self._say(targets, payload, now, out)
         return message_id
+
+    @property
+    def _all_acknowledged(self) -> bool:
+        return self.u.first == self.u.next
+
+    @property
+    def _permits_missing(self) -> bool:
+        return self.p.first < self.p.next
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
         channel = self.channels.get(source)
         if channel is None:
-            if source in self.evicted:
+            if source in self.evicted or self._is_stranger(source):
+                self._answer_last_word(source, message, out)
                 return
             channel = self._channel(source)
         kind = type(message)
@@ -186,10 +213,19 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         elif kind is Notice:
             # Its sender goes on telling us until our own News has told it that we know.
             self._evict_all(message.gone, now, out)
+        if self.news or self._draining:
+            self._take_news(now, out)
+
+    def _answer_last_word(self, source: Process, message: Any, out: Effects) -> None:
+        """Who has left in order may not have heard that its last word came."""
+        last = message.message if type(message) is News else message
+        if type(last) is Msg and type(last.payload) is Roster and source in last.payload.gone:
+            out.send((source,), Ack(last.number, 0))
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is Continue:
             self._continue(now, out)
+            self._leave_if_drained(now, out)
             return
         peer = timer.peer
         channel = self.channels.get(peer)
@@ -210,6 +246,12 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         """Evict the peer."""
         if peer == self.me:
             return
+        fresh = peer not in self.evicted
+        self._forget_all_of(peer, now, out)
+        if fresh:
+            self._pass_on(peer, now, out)
+
+    def _forget_all_of(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         self.evicted[peer] = None
         channel = self.channels.pop(peer, None)
         for name, other in self.channels.items():
@@ -227,6 +269,14 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
         return explanation(self, message_id)
 
     @property
+    def next_number(self) -> int:
+        return self.u.next
+
+    @property
+    def room(self) -> int:
+        return self.buffer_max - len(self.u)
+
+    @property
     def stable_below(self) -> int:
         return self.u.first
 
@@ -235,16 +285,20 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     def owed(self, peer: Process) -> int:
         channel = self.channels.get(peer)
-        return 0 if channel is None else len(channel.unacked)
+        return 0 if channel is None else sum(self.u[number].count for number in channel.unacked)
 
     def retries(self, peer: Process) -> Sequence[Timer]:
         return (Resend(peer), Remind(peer))
+
+    @property
+    def resent(self) -> int:
+        return self.pace.again.count
 
     def gauges(self) -> Mapping[str, int]:
         channels = self.channels.values()
         return {
             "unsent": sum(len(self._unsent_to(entry)) for entry in self.u),
-            "unacked": sum(len(channel.unacked) for channel in channels),
+            "unacked": sum(map(self.owed, self.channels)),
             "send_window": len(self.u),
             "missing_permits": len(self.p),
             "out_of_order": sum(len(channel.early or ()) for channel in channels),
@@ -270,7 +324,10 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
 
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
-        return [peer for peer in dict.fromkeys(targets) if peer != self.me and peer not in self.evicted]
+        return [peer for peer in dict.fromkeys(targets) if self._may_hear(peer)]
+
+    def _may_hear(self, peer: Process) -> bool:
+        return peer != self.me and peer not in self.evicted and peer not in self.leaving
 
     def _channel(self, peer: Process) -> Channel:
         channel = self.channels.get(peer)
@@ -357,7 +414,10 @@ class HybridProcess(Batched, Windowed, Explaining, Generic[E]):
             else:
                 channel.missing = deque((number,))
                 self._be_patient(source, channel, now, out)
-        out.deliver(new(MessageId, (source, incarnation, number)), payload)
+        if type(payload) is Roster:
+            self.news.append((source, payload))
+        else:
+            deliver(source, incarnation, number, payload, out)
 
     def _deliver_early(
         self, source: Process, channel: Channel, early: dict[int, Msg], now: Nanoseconds, out: Effects

@@ -21,6 +21,7 @@ from aforesaid.core import Effects, Nanoseconds, Payload, Process, new
 from aforesaid.protocols.delivery.hybrid_entry import hybrid_entry
 from aforesaid.protocols.delivery.hybrid_frames import Msg
 from aforesaid.protocols.delivery.hybrid_indexes import Indexed
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 from aforesaid.protocols.delivery.hybrid_unicast import NOBODY, Entry, Unicast
 
 
@@ -30,19 +31,19 @@ class HybridSps(Unicast, Indexed[Entry]):
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
         u, k = self.u, self.u.next
         if not others:
-            self._pass_over(k)
+            for _ in range(count_of(payload)):
+                self._pass_over(u.next)
             return
         peer = others[0]
         channel = self.channels.get(peer) or self._channel(peer)
         entry = Entry(peer, channel.last, self.p.next, payload)
-        u.add(entry)
-        channel.last = k
+        channel.last = u.add(entry, entry.count)
         if self.u2 == k and (u.first == k or u.peek.receiver == peer) and not self.unsettled:
-            self.u2 = k + 1
+            self.u2 = u.next
         if self.p.first == self.p.next and not self.left:
             # No permit is missing: then nothing is unsent but this.
             self._leave(k, entry, now, out)
-            self.m1 = k + 1
+            self.m1 = u.next
         else:
             self._send_interval(k, self.p2, now, out)
 
@@ -72,24 +73,25 @@ class HybridSps(Unicast, Indexed[Entry]):
                 break
             if not entry.sent and (entry.dep <= first or entry.receiver == sender):
                 self._leave(k, entry, now, out)
-            k += 1
+            k += entry.count
         self._advance_m1()
-        if k == end < u.next:
+        if end <= k < u.next:
             self._put_off(k, now, out)
         return k
 
     def _leave(self, k: int, entry: Entry, now: Nanoseconds, out: Effects) -> None:
         entry.sent = True
         channel, flagged = self.channels[entry.receiver], k >= self.u2
+        number = k + entry.count - 1
         if not flagged:
-            channel.given = k
-        frame = new(Msg, (self.incarnation, k, entry.previous, flagged, entry.payload))
+            channel.given = number
+        frame = new(Msg, (self.incarnation, number, entry.previous, flagged, entry.payload))
         self._network_send(entry.receiver, frame, channel, now, out)
 
     def _advance_m1(self) -> None:
         u, m1 = self.u, max(self.m1, self.u.first)
-        while m1 < u.next and u[m1].sent:
-            m1 += 1
+        while m1 < u.next and (entry := u[m1]).sent:
+            m1 += entry.count
         self.m1 = m1
 
     def _settle(self, due: dict[Process, int]) -> None:
@@ -102,11 +104,12 @@ class HybridSps(Unicast, Indexed[Entry]):
                     self.u2 = k
                 self._advance_u2(entry.receiver, due)
                 return
-            u.remove()
+            u.remove(entry.count)
+            number = k + entry.count - 1
             channel = self.channels.get(entry.receiver)
-            if channel is not None and k > channel.given:
-                channel.given = due[entry.receiver] = k
-            k += 1
+            if channel is not None and number > channel.given:
+                channel.given = due[entry.receiver] = number
+            k = number + 1
         if self.u2 < k:
             self.u2 = k
         self.unsettled = k < u.next
@@ -119,12 +122,12 @@ class HybridSps(Unicast, Indexed[Entry]):
             entry = u[u2]
             if entry.receiver == receiver:
                 if entry.sent and u2 > channel.given:
-                    channel.given = due[receiver] = u2
+                    channel.given = due[receiver] = u2 + entry.count - 1
             elif not entry.acked:
                 break
-            u2 += 1
+            u2 += entry.count
         self.u2 = u2
-        self.unsettled = u2 == end < u.next
+        self.unsettled = end <= u2 < u.next
 
     def _forget(self, peer: Process) -> None:
         super()._forget(peer)

@@ -9,6 +9,7 @@ from typing import Any
 
 from aforesaid.core import Misuse, Payload, Process
 from aforesaid.protocols.delivery.hybrid_process import HybridProcess
+from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 NOBODY: Process = ""
 
@@ -16,12 +17,13 @@ NOBODY: Process = ""
 class Entry:
     """What a process keeps of a message it said to one other."""
 
-    __slots__ = ("acked", "dep", "payload", "previous", "receiver", "sent")
+    __slots__ = ("acked", "count", "dep", "payload", "previous", "receiver", "sent")
 
     def __init__(self, receiver: Process, previous: int, dep: int, payload: Payload) -> None:
         self.receiver = receiver
         self.previous = previous
         self.dep = dep
+        self.count = count_of(payload)
         self.payload: Any = payload
         self.sent = False
         self.acked = False

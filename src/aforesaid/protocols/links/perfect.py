@@ -6,6 +6,8 @@ taken for lost, and how much may be on its way at once, is decided in `repair`, 
 
 Order is not restored: a protocol that needs FIFO links says so in the catalog.
 `peer_down` is final here: what was owed to that peer is forgotten, else the sender would try for ever.
+Whoever is to be told of it hears of it by `Gone`, which is numbered and sent again like all else, and tells
+it in turn: so an operator's word to one member reaches all, unless all who have it are gone themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +21,7 @@ from aforesaid.core import (
     Effects,
     Explaining,
     Joining,
+    Members,
     MessageId,
     Misuse,
     Nanoseconds,
@@ -28,11 +31,12 @@ from aforesaid.core import (
     Payload,
     Process,
     Reason,
+    Repairing,
     Speaker,
     Timer,
     frame,
 )
-from aforesaid.protocols.repair import Flight, Pace, Resend
+from aforesaid.protocols.repair import Flight, Pace, Resend, Tally
 from aforesaid.structures import Received
 
 Body = TypeVar("Body")
@@ -56,7 +60,15 @@ class Ack(NamedTuple):
     number: Number
 
 
-class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
+@frame(gone="gone")
+class Gone(NamedTuple):
+    """The number-th message of this link: these processes will not come back."""
+
+    number: Number
+    gone: Members
+
+
+class Links(Acknowledging, Explaining, Ordering, Repairing, Generic[Above]):
     """A protocol and its links, seen by the host as one protocol; see `perfectly_linked`."""
 
     def __init__(
@@ -65,9 +77,12 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
         resend_after: Nanoseconds = RESEND_AFTER,
         backoff_max: int = 8,
         in_flight: int = 32,
+        tells: Sequence[Process] = (),
     ) -> None:
         self.above = above
-        self.pace = Pace(resend_after, backoff_max, in_flight)
+        self.tells = tells
+        """Who is told which peers are down; nobody, where a detector tells everyone."""
+        self.pace = Pace(resend_after, backoff_max, in_flight, Tally())
         self.numbers: dict[Process, int] = {}
         """By peer, the number of the last message sent to it."""
         self.unacked: dict[Process, dict[int, Any]] = {}
@@ -83,7 +98,12 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
             return
         number, body = message
         out.send((source,), Ack(number))
-        if self.received.add(source, number):
+        if not self.received.add(source, number):
+            return
+        if type(message) is Gone:
+            for peer in message.gone:
+                self.peer_down(peer, now, out)
+        else:
             self.above.receive(source, body, now, _Framing(self, out, now))
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
@@ -99,11 +119,14 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
         self.above.peer_up(peer, now, _Framing(self, out, now))
 
     def peer_down(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
+        fresh = peer not in self.down
         self.down.add(peer)
         self.flights.pop(peer, None)
         if self.unacked.pop(peer, None):
             out.disarm(Resend(peer))
         self.above.peer_down(peer, now, _Framing(self, out, now))
+        for other in self.tells if fresh else ():
+            self.frame(other, _Down(peer), now, out)
 
     def join(self, contact: Process, now: Nanoseconds, out: Effects) -> None:
         self._group().join(contact, now, _Framing(self, out, now))
@@ -138,6 +161,10 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
     def retries(self, peer: Process) -> Sequence[Timer]:
         return (Resend(peer),)
 
+    @property
+    def resent(self) -> int:
+        return self.pace.again.count
+
     def gauges(self) -> Mapping[str, int]:
         return {**self.above.gauges(), "link_unacked": sum(map(len, self.unacked.values()))}
 
@@ -150,7 +177,7 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
         self.unacked.setdefault(target, {})[number] = body
         flight = self.flights.get(target) or self.flights.setdefault(target, Flight(target, self.pace))
         if flight.enter(number, now, out):
-            out.send((target,), Data(number, body))
+            out.send((target,), _framed(number, body))
 
     def _group(self) -> Joining:
         if not isinstance(self.above, Joining):
@@ -171,8 +198,18 @@ class Links(Acknowledging, Explaining, Ordering, Generic[Above]):
     def _go_on(self, peer: Process, flight: Flight, now: Nanoseconds, out: Effects) -> None:
         """Send what is lost, or had to wait, as far as it may leave now."""
         while number := flight.next(now):
-            out.send((peer,), Data(number, self.unacked[peer][number]))
+            out.send((peer,), _framed(number, self.unacked[peer][number]))
         flight.watch(out)
+
+
+class _Down(NamedTuple):
+    """In place of a body: this peer is down."""
+
+    peer: Process
+
+
+def _framed(number: int, body: Any) -> Data[Any] | Gone:
+    return Gone(number, (body.peer,)) if type(body) is _Down else Data(number, body)
 
 
 class PerfectLinks(Links[CausalBroadcast]):
@@ -190,7 +227,7 @@ class PerfectDelivery(Links[CausalDelivery]):
 
 
 def perfectly_linked(
-    above: Speaker, resend_after: Nanoseconds = RESEND_AFTER, **settings: int
+    above: Speaker, resend_after: Nanoseconds = RESEND_AFTER, **settings: Any
 ) -> PerfectLinks | PerfectDelivery:
     """The protocol with perfect links under it; it speaks as it did."""
     if isinstance(above, CausalDelivery):
@@ -214,6 +251,9 @@ class _Framing:
 
     def deliver(self, message_id: MessageId, payload: Payload) -> None:
         self._out.deliver(message_id, payload)
+
+    def numbered(self, message_id: MessageId) -> None:
+        self._out.numbered(message_id)
 
     def stable(self, message_id: MessageId) -> None:
         self._out.stable(message_id)

@@ -8,6 +8,8 @@ name counts. What holds:
 - When no call, answer or loss is under way between two ends, both hold the same stream for the present one,
   or neither holds any; and both know it by the same epoch.
 - An end that has a stream gives it up only for one of a higher epoch, and only if something was lost.
+- Of one incarnation an end never goes back to an earlier start: one that survives its starts has its state,
+  and whoever still speaks for an earlier one has been superseded.
 - Of one name an end never goes back to an earlier incarnation. In a changing group a later one takes the
   place of an earlier one; in a fixed group the first one that is heard counts, for a later one has lost its
   state and only the operator can say what that means.
@@ -37,8 +39,32 @@ OUTSIDE = "no member yet"
 NEWCOMER = "no member ever"
 """Why who was in no group yet takes no calls."""
 
+EVICTED = "evicted"
+"""Why who was evicted is not let in."""
+
+STRANGER = "stranger"
+"""Why who is no member of a fixed group is not let in; of one that changes, it may not be known yet."""
+
+REMINDER_BEATS = 10
+"""Once in so many heartbeats who was evicted is told so, for it may live, and have nothing to say to us."""
+
 CROSSED = "crossed"
 """Why a call is not taken if there is a stream already, or a call on its way that counts."""
+
+
+SUPERSEDED = "superseded"
+"""Why nothing of a start is let in: a later one was heard, or another one of the same count."""
+
+START_COUNT_BIT = 32
+"""A start is a count, from 1, above this bit, and chance below it: of two with one count, one began with what
+the other had when it began. One of them is a backup that was put back. 0: its first one is its last."""
+
+
+def supersedes(start: int, known: int) -> bool:
+    """Whether this start of an incarnation takes the place of the known one; Refused if it must not."""
+    if start != known and (not known or start >> START_COUNT_BIT <= known >> START_COUNT_BIT):
+        raise Refused(SUPERSEDED)
+    return start != known
 
 
 class Restarted(Refused):
@@ -56,7 +82,7 @@ class TurnedAway(Refused):
 class Line:
     """One end's view of the streams to one peer."""
 
-    __slots__ = ("epoch", "hailed", "incarnation", "name", "stream")
+    __slots__ = ("epoch", "hailed", "incarnation", "name", "start", "stream")
 
     stream: object | None
     """The present one, whatever a stream is to the host."""
@@ -68,12 +94,15 @@ class Line:
         """Of the last stream there was."""
         self.incarnation = 0
         """The one that was heard; 0: none yet."""
+        self.start = 0
+        """Which start of it."""
         self.hailed = False
         """True while it has our hello and we have not its answer."""
 
-    def meet(self, incarnation: int) -> bool:
-        """This incarnation is there; true if it is news."""
-        news, self.incarnation = incarnation != self.incarnation, incarnation
+    def meet(self, incarnation: int, start: int = 0) -> bool:
+        """This incarnation is there, in this start; true if it is news."""
+        news = (incarnation, start) != (self.incarnation, self.start)
+        self.incarnation, self.start = incarnation, start
         return news
 
     def stand(self, stream: object, epoch: int) -> None:
@@ -101,7 +130,7 @@ class Epochs(Generic[AnyLine]):
         self._fixed = fixed is not None
         self._new_line = new_line
         self.lines: dict[Process, AnyLine] = {name: new_line(name) for name in fixed or ()}
-        self._gone: dict[Process, int] = {}
+        self.gone: dict[Process, int] = {}
         """Evicted names, each with its incarnation."""
 
     def hail(self, line: AnyLine) -> int:
@@ -115,36 +144,38 @@ class Epochs(Generic[AnyLine]):
         """The answer is here, or none will come."""
         line.hailed = False
 
-    def answered(self, name: Process, incarnation: int, epoch: int, refusal: str) -> AnyLine:
+    def answered(self, name: Process, incarnation: int, epoch: int, refusal: str, start: int = 0) -> AnyLine:
         """Our call has this answer; the line on which the new stream is to stand."""
         if refusal:
             raise TurnedAway(refusal)
         line = self._line(name)
         if line.stream is not None and epoch <= line.epoch:
             raise Refused(CROSSED)
-        self._compare_incarnations(line, incarnation)
+        self._compare_incarnations(line, incarnation, start)
         return line
 
-    def called(self, name: Process, incarnation: int, epoch: int, inside: bool) -> tuple[AnyLine, int]:
+    def called(
+        self, name: Process, incarnation: int, epoch: int, inside: bool, start: int = 0
+    ) -> tuple[AnyLine, int]:
         """Somebody calls; the line on which the new stream is to stand, and its epoch."""
         if name == self._me:
             raise Refused("claimed")
         if not inside:
             raise Refused(OUTSIDE)
-        if name in self._gone and (self._fixed or incarnation <= self._gone[name]):
-            raise Refused("evicted")
+        if name in self.gone and (self._fixed or incarnation <= self.gone[name]):
+            raise Refused(EVICTED)
         if self._fixed and name not in self.lines:
-            raise Refused("stranger")
+            raise Refused(STRANGER)
         line = self._line(name)
-        self._compare_incarnations(line, incarnation)
-        if self._knows_less(line, incarnation, epoch) or self._calls_first(line):
+        resumed = self._compare_incarnations(line, incarnation, start)
+        if (not resumed and self._knows_less(line, incarnation, epoch)) or self._calls_first(line):
             raise Refused(CROSSED)
         return line, max(line.epoch, epoch) + 1
 
     def evict(self, name: Process) -> AnyLine:
         """Nothing of this peer is let in any more; its line, to be ended."""
         line = self.lines.pop(name, None) or self._new_line(name)
-        self._gone[name] = line.incarnation
+        self.gone[name] = line.incarnation
         return line
 
     def _line(self, name: Process) -> AnyLine:
@@ -160,11 +191,13 @@ class Epochs(Generic[AnyLine]):
         """True if our own call is on its way and counts."""
         return line.hailed and self._me < line.name
 
-    def _compare_incarnations(self, line: AnyLine, incarnation: int) -> None:
+    def _compare_incarnations(self, line: AnyLine, incarnation: int, start: int) -> bool:
+        """Refused unless it counts; true if it is the known one, in a later start."""
         if line.incarnation and incarnation < line.incarnation:
             raise Refused("incarnation")
         if line.incarnation and incarnation > line.incarnation and self._fixed:
             raise Restarted(line.name)
+        return incarnation == line.incarnation and supersedes(start, line.start)
 
 
 class Patience:

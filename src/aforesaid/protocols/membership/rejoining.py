@@ -28,6 +28,10 @@ from aforesaid.protocols.membership.epochs import NEWCOMER, OUTSIDE
 ROUNDS_MAX = 6
 """How often a newcomer calls all it knows of, over some two seconds."""
 
+ROUNDS_MIN, ROUNDS_S = 3, 3.0
+"""Where calls take long: after so many rounds none begins that would be later than this. Whether somebody is
+to found the group is known at the end of a search only, and one search may not be enough."""
+
 Place = TypeVar("Place", bound=Hashable)
 
 
@@ -75,15 +79,14 @@ class Rejoining(Generic[Place]):
         self._refusals = 0
 
     def places(self, known: Sequence[Place]) -> list[Place]:
-        """Whom to call, in this order; nobody: found the group."""
+        """Whom to call of those known, in this order; nobody: found the group."""
         if self._founds:
             return []
         if self._elsewhere is not None:
             # Of a group that fell apart not just any member will do, unless the right one is gone.
             return [self._elsewhere]
-        places = list(dict.fromkeys(known))
-        first = self._refusals % len(places) if places else 0
-        return places[first:] + places[:first]
+        first = self._refusals % len(known) if known else 0
+        return [*known[first:], *known[:first]]
 
     def unreached(self, search: Search, despairs: bool = False) -> bool:
         """No member answered; true: found the group now, without a pause."""

@@ -11,11 +11,12 @@ behind a busy loop, is no silence of others: between two looks a heartbeat and a
 
 Suspicion alone evicts nobody. Who is silent for the time-out is `overdue`, and may be evicted by who is in
 touch with most of the group: who hears less is more likely cut off itself, and of two halves the one with the
-first name goes on. So two parts of a group do not evict each other.
+first name goes on. So two parts of a group do not evict each other. Where words go one way only it comes to
+that all the same: who hears from most of the group that it was evicted stops, whomever it has evicted itself.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
 
 from aforesaid.core import Nanoseconds, Process
@@ -27,6 +28,11 @@ DEVIATIONS = 5.6
 BEATS_MAX = 3.5
 DEVIATION_BEATS_MIN = 0.25
 LOOK_BEATS_MAX = 1.5
+
+
+def is_most(part: Collection[Process], group: Collection[Process]) -> bool:
+    """Whether these are more than half of the group, or the half with the first name."""
+    return 2 * len(part) > len(group) or (2 * len(part) == len(group) and min(group) in part)
 
 
 class Silence:
@@ -81,6 +87,11 @@ class Suspicion:
         for peer, silence in self.silences.items():
             silence.look(heard.get(peer), now, counted)
 
+    def regroup(self, peers: Collection[Process]) -> None:
+        """These are the peers: newcomers are listened for, others not any more."""
+        known = self.silences
+        self.silences = {peer: known.get(peer) or Silence(self._beat) for peer in peers}
+
     def forget(self, peer: Process) -> None:
         """It is gone for good, and no member any more."""
         self.silences.pop(peer, None)
@@ -96,6 +107,5 @@ class Suspicion:
     @property
     def may_evict(self) -> bool:
         """Whether this process is in touch with most of the group."""
-        group = {self._me, *self.silences}
         heard = {self._me} | {peer for peer, each in self.silences.items() if each.met and not each.suspect}
-        return 2 * len(heard) > len(group) or (2 * len(heard) == len(group) and min(group) in heard)
+        return is_most(heard, {self._me, *self.silences})

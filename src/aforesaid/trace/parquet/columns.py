@@ -14,7 +14,18 @@ import pyarrow.compute as pc
 
 from aforesaid.core import Misuse
 from aforesaid.storage import Place
-from aforesaid.trace.model import ENDINGS, FATES, NEVER_SENT, Bools, Lists, Messages, Processes, Run, Samples
+from aforesaid.trace.model import (
+    CAUSALITIES,
+    ENDINGS,
+    FATES,
+    NEVER_SENT,
+    Bools,
+    Lists,
+    Messages,
+    Processes,
+    Run,
+    Samples,
+)
 from aforesaid.trace.parquet.schema import SCHEMAS, check_version, conformed, plain
 from aforesaid.trace.parquet.spill import Rows
 
@@ -32,7 +43,7 @@ def processes_table(rows: Processes) -> Any:
         "name": rows.name,
         "incarnation": rows.incarnation,
         "began_ns": rows.began_ns,
-        "ended_ns": _null_if_none(rows.ended_ns),
+        "ended_ns": null_if_none(rows.ended_ns),
         "fate": rows.fate,
         "joined": rows.joined,
         "base": _list_array(rows.base),
@@ -47,7 +58,7 @@ def messages_table(rows: Messages, first: int) -> Any:
         "message": np.arange(first, first + len(rows), dtype=np.int32),
         "origin": rows.origin,
         "number": rows.number,
-        "time_ns": _null_if_none(rows.time_ns),
+        "time_ns": null_if_none(rows.time_ns),
         "sent_after": rows.sent_after,
         "after": _list_array(rows.after),
         "audience": _list_array(rows.audience, null=rows.to_all),
@@ -58,7 +69,7 @@ def messages_table(rows: Messages, first: int) -> Any:
 def samples_table(rows: Samples) -> Any:
     columns = {
         "time_ns": rows.time_ns,
-        "process": _null_if_none(rows.process),
+        "process": null_if_none(rows.process),
         "metric": rows.metric,
         "value": rows.value,
     }
@@ -68,23 +79,24 @@ def samples_table(rows: Samples) -> Any:
 def run_of(path: Place, table: Any, run_id: str) -> Run:
     if len(table) != 1:
         raise Misuse(f"{path} has {len(table)} rows; a run has one")
-    row = {name: column.to_pylist()[0] for name, column in _columns(path, "runs", table).items()}
+    row = {name: column.to_pylist()[0] for name, column in columns_of(path, "runs", table).items()}
     check_version(path.parent, row["schema_version"])
     _check_words(path, "ended", [row["ended"]], ENDINGS)
+    _check_words(path, "causality", [row["causality"]], CAUSALITIES)
     return Run(run=run_id, **{**row, "promises": tuple(row["promises"])})
 
 
 def processes_of(path: Place, table: Any, message_count: int) -> Processes:
-    columns = _columns(path, "processes", _by_index(path, table, "process"))
+    columns = columns_of(path, "processes", _by_index(path, table, "process"))
     rows = Processes(
         name=columns["name"].to_pylist(),
-        incarnation=_numbers(columns["incarnation"]),
-        began_ns=_numbers(columns["began_ns"]),
-        ended_ns=_numbers(columns["ended_ns"]),
-        fate=_words(columns["fate"]),
-        joined=_numbers(columns["joined"]),
+        incarnation=numbers(columns["incarnation"]),
+        began_ns=numbers(columns["began_ns"]),
+        ended_ns=numbers(columns["ended_ns"]),
+        fate=words(columns["fate"]),
+        joined=numbers(columns["joined"]),
         base=_lists(columns["base"]),
-        complete=_numbers(columns["complete"]),
+        complete=numbers(columns["complete"]),
     )
     _check_words(path, "fate", rows.fate, FATES)
     check_range(path, "base", rows.base.values, 0, message_count, "message")
@@ -93,14 +105,14 @@ def processes_of(path: Place, table: Any, message_count: int) -> Processes:
 
 def messages_of(path: Place, table: Any, process_count: int, message_count: int, first: int = 0) -> Messages:
     """A run's messages, or so many of them from one on."""
-    columns = _columns(path, "messages", _by_index(path, table, "message", first))
+    columns = columns_of(path, "messages", _by_index(path, table, "message", first))
     rows = Messages(
-        origin=_numbers(columns["origin"]),
-        number=_numbers(columns["number"]),
-        time_ns=_numbers(columns["time_ns"]),
-        sent_after=_numbers(columns["sent_after"]),
+        origin=numbers(columns["origin"]),
+        number=numbers(columns["number"]),
+        time_ns=numbers(columns["time_ns"]),
+        sent_after=numbers(columns["sent_after"]),
         after=_lists(columns["after"]),
-        to_all=_numbers(columns["audience"].is_null()),
+        to_all=numbers(columns["audience"].is_null()),
         audience=_lists(columns["audience"]),
     )
     check_range(path, "origin", rows.origin, -1, process_count, "process")
@@ -112,12 +124,12 @@ def messages_of(path: Place, table: Any, process_count: int, message_count: int,
 
 
 def samples_of(path: Place, table: Any, process_count: int) -> Samples:
-    columns = _columns(path, "samples", table)
+    columns = columns_of(path, "samples", table)
     rows = Samples(
-        time_ns=_numbers(columns["time_ns"]),
-        process=_numbers(columns["process"]),
-        metric=_words(columns["metric"]),
-        value=_numbers(columns["value"]),
+        time_ns=numbers(columns["time_ns"]),
+        process=numbers(columns["process"]),
+        metric=words(columns["metric"]),
+        value=numbers(columns["value"]),
     )
     check_range(path, "process", rows.process, -1, process_count, "process")
     return rows
@@ -125,7 +137,7 @@ def samples_of(path: Place, table: Any, process_count: int) -> Samples:
 
 def rows_of(path: Place, name: str, table: Any) -> Rows:
     """Rows of a table that lies by process: its columns as NumPy sees them in Arrow's own memory."""
-    return Rows(**{column: _numbers(values) for column, values in _columns(path, name, table).items()})
+    return Rows(**{column: numbers(values) for column, values in columns_of(path, name, table).items()})
 
 
 def rows_table(name: str, rows: Rows) -> Any:
@@ -142,7 +154,7 @@ def check_range(
         raise Misuse(f"{path}: column {column} names {thing} {wrong}, but the trace has {count}, from 0")
 
 
-def _columns(path: Place, name: str, table: Any) -> dict[str, Any]:
+def columns_of(path: Place, name: str, table: Any) -> dict[str, Any]:
     """The table's columns in the schema's types, each in one piece, without nulls where there may be none."""
     columns = {}
     table = conformed(path, name, table)
@@ -174,14 +186,14 @@ def _check_words(path: Place, column: str, words: Sequence[str], known: Sequence
         raise Misuse(f"{path}: column {column} holds {unknown[0]!r}, expected one of {', '.join(known)}")
 
 
-def _numbers(column: Any) -> npt.NDArray[Any]:
+def numbers(column: Any, none: int = -1) -> npt.NDArray[Any]:
     if column.null_count:
-        column = pc.fill_null(column, -1)
+        column = pc.fill_null(column, none)
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
 
 
-def _words(column: Any) -> list[str]:
+def words(column: Any) -> list[str]:
     # One Python string per distinct word, not per row.
     coded = column.dictionary_encode()
     words = coded.dictionary.to_pylist()
@@ -193,8 +205,8 @@ def _lists(column: Any) -> Lists:
     return Lists.from_lengths(lengths, column.flatten().to_numpy())
 
 
-def _null_if_none(column: npt.NDArray[Any]) -> Any:
-    return pa.array(column, mask=column == -1)
+def null_if_none(column: npt.NDArray[Any], none: int = -1) -> Any:
+    return pa.array(column, mask=column == none)
 
 
 def _list_array(lists: Lists, null: Bools | None = None) -> Any:

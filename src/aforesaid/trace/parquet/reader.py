@@ -1,8 +1,8 @@
 """Opens traces that are stored as Parquet, ours or others', and vouches for what it hands out.
 
 Whatever is wrong with the files comes out as a `Misuse` of one line that names the file: no caller has to
-know PyArrow's errors. Processes, messages and samples are read when first asked for and kept; logs and stable
-calls are read one row group at a time and not kept.
+know PyArrow's errors. Processes, messages, samples and the story are read when first asked for and kept; logs
+and stable calls are read one row group at a time and not kept.
 """
 
 import os
@@ -28,7 +28,9 @@ from aforesaid.trace.parquet.columns import messages_of, processes_of, run_of, s
 from aforesaid.trace.parquet.deliveries import Deliveries
 from aforesaid.trace.parquet.schema import EVENTS, RUN_PREFIX, SCHEMAS, reading
 from aforesaid.trace.parquet.stabilities import StoredStabilities
+from aforesaid.trace.parquet.stories import story_of
 from aforesaid.trace.parquet.table import Table, find_table, open_table
+from aforesaid.trace.story import Story
 
 
 def find_runs(path: str | os.PathLike[str] | Place) -> list[Place]:
@@ -79,7 +81,7 @@ class ParquetTrace:
             self.stabilities = StoredStabilities(stabilities, *counts)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("processes", "messages", "samples")
+        kept = ("processes", "messages", "samples", "story")
         return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     @cached_property
@@ -123,6 +125,11 @@ class ParquetTrace:
             return samples_of(self.path, SCHEMAS["samples"].empty_table(), self._process_count)
         with reading(table.path):
             return samples_of(table.path, table.read(), self._process_count)
+
+    @cached_property
+    def story(self) -> Story:
+        """When messages came, what they waited for, and what went wrong; empty if nobody wrote it down."""
+        return story_of(self.path, self._process_count, self._message_count)
 
     @property
     def delivery_count(self) -> int:

@@ -1,11 +1,12 @@
-"""The six tables as Arrow schemas: what a file must hold, how it is stored, and what a reader refuses.
+"""The nine tables as Arrow schemas: what a file must hold, how it is stored, and what a reader refuses.
 
 A run is a directory `run=<id>` with one Parquet file per table. The id is in the directory's name and in no
 file: Spark and PyArrow take it from there, and PyArrow refuses a root whose files repeat it. What is -1 in
 memory because there is none (a time, an end, the process of an aggregate) is null on file, and so is the
 audience of a message to all. Every other column has no nulls.
 
-A run without the file of an OPTIONAL table reads as if that table were empty.
+A run without the file of an OPTIONAL table reads as if that table were empty, and one without a column that
+has a default, as if it had that everywhere: version 1 did not know these columns.
 
 Columns beyond these are ignored, so that a later version may add some under the same version number. The
 number itself changes when an older reader would misunderstand a file.
@@ -50,6 +51,8 @@ SCHEMAS: dict[str, Any] = {
             _field("clock", pa.string()),
             _field("promises", _list(pa.string())),
             _field("digest", pa.string()),
+            _field("causality", pa.string()),
+            _field("sampled", pa.bool_()),
             _field("schema_version", pa.int32()),
         ]
     ),
@@ -101,10 +104,49 @@ SCHEMAS: dict[str, Any] = {
             _field("value", pa.float64()),
         ]
     ),
+    "receipts": pa.schema(
+        [
+            _field("process", pa.int32()),
+            _field("position", pa.int32()),
+            _field("source", pa.int32(), nullable=True),
+            _field("kind", pa.string(), nullable=True),
+            _field("peer", pa.int32(), nullable=True),
+            _field("cause", pa.int32(), nullable=True),
+            _field("waited_ns", pa.int64(), nullable=True),
+        ]
+    ),
+    "waits": pa.schema(
+        [
+            _field("process", pa.int32()),
+            _field("message", pa.int32()),
+            _field("source", pa.int32(), nullable=True),
+            _field("kind", pa.string(), nullable=True),
+            _field("peer", pa.int32(), nullable=True),
+            _field("cause", pa.int32(), nullable=True),
+            _field("time_ns", pa.int64()),
+            _field("until_ns", pa.int64(), nullable=True),
+        ]
+    ),
+    "events": pa.schema(
+        [
+            _field("time_ns", pa.int64()),
+            _field("kind", pa.string()),
+            _field("process", pa.int32(), nullable=True),
+            _field("other", pa.int32(), nullable=True),
+            _field("text", pa.string(), nullable=True),
+        ]
+    ),
 }
 
-OPTIONAL = ("stabilities", "samples")
-"""Few algorithms know of the one, only metrics read the other; who puts a trace together by hand need not."""
+STORY = ("receipts", "waits", "events")
+"""Read by whoever tells what happened; written only if there is something in them."""
+
+DEFAULTS: dict[str, dict[str, Any]] = {"runs": {"causality": "potential", "sampled": False}}
+"""What columns hold that a file need not have, by table."""
+
+OPTIONAL = ("stabilities", "samples", *STORY)
+"""Few algorithms know of stable messages, only metrics read samples; who puts a trace together by hand need
+not."""
 
 EVENTS = ("messages", "deliveries", "stabilities")
 """The tables whose rows are events of processes; the rest describes the run."""
@@ -116,6 +158,9 @@ _DELTA = {
     "deliveries": ("position", "time_ns", "message"),
     "stabilities": ("message", "time_ns", "position"),
     "samples": ("time_ns",),
+    "receipts": ("position", "cause", "waited_ns"),
+    "waits": ("message", "cause", "time_ns", "until_ns"),
+    "events": ("time_ns",),
 }
 _REPEATING = {
     "runs": (),
@@ -124,6 +169,9 @@ _REPEATING = {
     "deliveries": ("process",),
     "stabilities": ("process",),
     "samples": ("process", "metric", "value"),
+    "receipts": ("process", "source", "kind", "peer"),
+    "waits": ("process", "source", "kind", "peer"),
+    "events": ("kind", "process", "other", "text"),
 }
 
 
@@ -166,6 +214,8 @@ def check_columns(path: Place, table: str, schema: Any) -> None:
     """Refuse a file that lacks a column of its table or has it in a type that is not taken."""
     for field in SCHEMAS[table]:
         index = schema.get_field_index(field.name)
+        if index < 0 and field.name in DEFAULTS.get(table, ()):
+            continue
         if index < 0:
             raise Misuse(f"{path}: table {table} lacks column {field.name} ({plain(field.type)})")
         kind = schema.field(index).type
@@ -173,9 +223,18 @@ def check_columns(path: Place, table: str, schema: Any) -> None:
             raise _unexpected(path, table, field, kind)
 
 
+def with_defaults(table: str, rows: Any) -> Any:
+    """The same rows, with the columns that a file need not have."""
+    for name, value in DEFAULTS.get(table, {}).items():
+        if name not in rows.schema.names:
+            kind = SCHEMAS[table].field(name).type
+            rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), len(rows)))
+    return rows
+
+
 def conformed(path: Place, table: str, rows: Any) -> Any:
     """The columns of a table in the types of its schema; refuses values that do not fit."""
-    columns = {}
+    columns, rows = {}, with_defaults(table, rows)
     for field in SCHEMAS[table]:
         column = rows.column(field.name)
         try:

@@ -85,7 +85,6 @@ class File:
 
     def __init__(self, run: Place, name: str, path: Place, besides: tuple[str, ...] = ()) -> None:
         self.name, self.path = name, path
-        self._columns = [*SCHEMAS[name].names, *besides]
         self._besides = list(besides)
         self._bytes = Ranges(path)
         with reading(self.path):
@@ -99,6 +98,7 @@ class File:
         if version is not None:
             check_version(run, version)
         check_columns(self.path, name, schema)
+        self._columns = [*(column for column in SCHEMAS[name].names if column in schema.names), *besides]
         for column in besides:
             if column not in schema.names:
                 raise Misuse(f"{path}: table {name} lacks column {column}")

@@ -36,9 +36,11 @@ from aforesaid.trace.parquet.columns import (
     run_table,
     samples_table,
 )
-from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, VERSION_KEY, storage
+from aforesaid.trace.parquet.schema import RUN_PREFIX, SCHEMAS, STORY, VERSION_KEY, storage
 from aforesaid.trace.parquet.seal import seal
 from aforesaid.trace.parquet.spill import Rows, Spill
+from aforesaid.trace.parquet.stories import story_tables
+from aforesaid.trace.story import Story
 
 MEMORY_ROWS_MAX = 1 << 21
 """Deliveries held in memory before they are spilled; each takes 20 bytes, and as much again to sort. As many
@@ -99,6 +101,17 @@ class ParquetSink:
         with writing(self.path):
             self._table("samples").append(samples_table(rows))
 
+    def story(self, rows: Story) -> None:
+        with writing(self.path):
+            for name, table in story_tables(rows):
+                if len(table):
+                    self._table(name).append(table)
+
+    def beside(self, name: str, rows: Any) -> None:
+        """A table besides the six, for people: no reader of ours looks at it."""
+        with writing(self.path):
+            pq.write_table(rows, self._draft.directory / f"{name}.parquet")
+
     def close(self, run: Run, processes: Processes) -> None:
         """Complete the run and show it."""
         try:
@@ -141,7 +154,8 @@ class ParquetSink:
         self._table("processes").append(processes_table(processes))
         self._table("runs").append(run_table(run))
         for name in SCHEMAS:
-            self._table(name).close()
+            if name in self._tables or name not in STORY:
+                self._table(name).close()
 
     def _table(self, name: str) -> "_Table":
         if not self._open:

@@ -36,21 +36,23 @@ class EveryoneIsFirst(Epochs[Line]):
 class TakesOldAnswers(Epochs[Line]):
     """An answer takes the place of a stream that was made after it."""
 
-    def answered(self, name: Process, incarnation: int, epoch: int, refusal: str) -> Line:
+    def answered(self, name: Process, incarnation: int, epoch: int, refusal: str, start: int = 0) -> Line:
         if refusal:
             raise Refused(refusal)
         return self._line(name)
 
 
 class TakesOldIncarnations(Epochs[Line]):
-    def _compare_incarnations(self, line: Line, incarnation: int) -> None:
-        pass
+    def _compare_incarnations(self, line: Line, incarnation: int, start: int) -> bool:
+        return False
 
 
 class SameEpoch(Epochs[Line]):
     """A new stream is not told from the one before."""
 
-    def called(self, name: Process, incarnation: int, epoch: int, inside: bool) -> tuple[Line, int]:
+    def called(
+        self, name: Process, incarnation: int, epoch: int, inside: bool, start: int = 0
+    ) -> tuple[Line, int]:
         line, new = super().called(name, incarnation, epoch, inside)
         return line, new - 1
 
@@ -58,7 +60,9 @@ class SameEpoch(Epochs[Line]):
 class TakesCallsOutside(Epochs[Line]):
     """Two that are no members join each other, and neither founds."""
 
-    def called(self, name: Process, incarnation: int, epoch: int, inside: bool) -> tuple[Line, int]:
+    def called(
+        self, name: Process, incarnation: int, epoch: int, inside: bool, start: int = 0
+    ) -> tuple[Line, int]:
         return super().called(name, incarnation, epoch, True)
 
 

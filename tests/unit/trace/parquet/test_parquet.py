@@ -236,7 +236,7 @@ import support.trace_scripts as scripts
 class Unclosed:
     def __init__(self, sink):
         self.messages, self.deliveries, self.samples = sink.messages, sink.deliveries, sink.samples
-        self.stabilities = sink.stabilities
+        self.stabilities, self.story = sink.stabilities, sink.story
     def close(self, run, processes):
         pass
 

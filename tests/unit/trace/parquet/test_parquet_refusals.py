@@ -14,7 +14,7 @@ import pytest
 
 from aforesaid.core import Misuse
 from aforesaid.trace.parquet import find_runs, open_trace
-from aforesaid.trace.parquet.schema import OPTIONAL
+from aforesaid.trace.parquet.schema import DEFAULTS, OPTIONAL, SCHEMAS
 from support.trace_scripts import assert_same, in_memory, is_same, stored
 
 TABLES = ("deliveries", "messages", "processes", "runs", "samples", "stabilities")
@@ -132,12 +132,26 @@ def without(column: str, rows: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_missing_column(run: Path, table: str) -> None:
-    for column in pq.ParquetFile(run / f"{table}.parquet").schema_arrow.names:
+    needed = set(SCHEMAS[table].names) - DEFAULTS.get(table, {}).keys()
+    for column in sorted(needed):
         kept = run.parent / "kept"
         shutil.copytree(run, kept)
         path = edit(kept, table, partial(without, column))
         assert complaint(kept).startswith(f"{path}: table {table} lacks column {column} (")
         shutil.rmtree(kept)
+
+
+def test_a_run_of_version_1_has_potential_causality_and_is_whole(run: Path) -> None:
+    edit(
+        run, "runs", lambda rows: put("schema_version", first(1))(rows.drop_columns(["causality", "sampled"]))
+    )
+    old = open_trace(run).run
+    assert (old.schema_version, old.causality, old.sampled) == (1, "potential", False)
+
+
+def test_a_causality_that_is_none(run: Path) -> None:
+    edit(run, "runs", put("causality", first("guessed")))
+    assert "column causality holds 'guessed', expected one of potential, declared" in complaint(run)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +236,7 @@ def test_more_columns_are_welcome(run: Path) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_a_newer_version_in_any_file(run: Path, table: str) -> None:
     edit(run, table, lambda rows: rows.replace_schema_metadata({"aforesaid.schema_version": "7"}))
-    text = f"trace {run} has schema version 7, this aforesaid reads up to 1; upgrade aforesaid"
+    text = f"trace {run} has schema version 7, this aforesaid reads up to 2; upgrade aforesaid"
     assert complaint(run) == text
 
 
@@ -230,15 +244,15 @@ def test_a_newer_version_is_told_before_what_else_it_changed(run: Path) -> None:
     edit(
         run,
         "runs",
-        lambda rows: rows.drop_columns(["seed"]).replace_schema_metadata({"aforesaid.schema_version": "2"}),
+        lambda rows: rows.drop_columns(["seed"]).replace_schema_metadata({"aforesaid.schema_version": "7"}),
     )
     (run / "samples.parquet").unlink()
-    assert "has schema version 2" in complaint(run)
+    assert "has schema version 7" in complaint(run)
 
 
 def test_a_newer_version_in_the_column_alone(run: Path) -> None:
     edit(run, "runs", put("schema_version", first(7)))
-    assert "has schema version 7, this aforesaid reads up to 1" in complaint(run)
+    assert "has schema version 7, this aforesaid reads up to 2" in complaint(run)
 
 
 @pytest.mark.parametrize("version", ["", "one", "0", "-1", "1.5"])

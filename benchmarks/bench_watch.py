@@ -1,0 +1,165 @@
+"""What a live watch costs: a backlog, the latency at a rate, and the state over time.
+
+    python benchmarks/bench_watch.py [EVENTS [SECONDS [PER_SECOND]]]
+
+Twenty nodes broadcast; every message is delivered by all. First a backlog of EVENTS lies there when the watch
+starts: its rate is that of all batches but the first, which starts the workers. Then nodes write PER_SECOND
+events for SECONDS: latency is from an event's being written to the commit of its batch, p50 by the middle
+event of each batch, p95 by its oldest; the first COLD_S seconds are told apart. Two violations are put into
+the backlog, and must be found, and no more.
+"""
+
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from aforesaid.pipeline.session import SparkOptions, spark_session
+from aforesaid.pipeline.watching import Batch, Watch, WatchOptions
+from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
+
+NODES = [f"node-{number:02d}" for number in range(20)]
+INCARNATION = 1_700_000_000_000_000_000
+COLD_S = 10.0
+RECORD_EVENTS = 20
+SEGMENT_BYTES = 16 << 20
+
+
+class Cluster:
+    """Twenty logs that somebody else could have written: rounds of concurrent messages, delivered by all."""
+
+    def __init__(self, directory: Path, seed: int = 1) -> None:
+        self._directory, self._random = directory, random.Random(seed)
+        self._said = dict.fromkeys(NODES, 0)
+        self._segment = dict.fromkeys(NODES, 0)
+        self._files: dict[str, int] = {}
+        self._bytes = dict.fromkeys(NODES, SEGMENT_BYTES)
+        self.events = 0
+        directory.mkdir(parents=True)
+        self._write({name: [("p", peer, INCARNATION) for peer in NODES if peer != name] for name in NODES})
+
+    def write(self, events: int, fault: str = "") -> None:
+        """So many events, and then to the disk; with a fault in one log, if asked for."""
+        logs: dict[str, list[Event]] = {name: [] for name in NODES}
+        chance = self._random
+        while sum(map(len, logs.values())) < events:
+            now = time.time_ns()
+            messages = []
+            for name in chance.sample(NODES, chance.randint(1, 4)):
+                self._said[name] += 1
+                logs[name].append(("s", self._said[name], now, None))
+                messages.append(("d", name, INCARNATION, self._said[name], now))
+            for log in logs.values():
+                chance.shuffle(messages)
+                log += messages
+        if fault:
+            log = logs[NODES[0]]
+            place = next(place for place in range(len(log) // 2, len(log)) if log[place][0] == "d")
+            log.insert(place + 1, log[place])
+        self._write(logs)
+
+    def _write(self, logs: dict[str, list[Event]]) -> None:
+        for name, events in logs.items():
+            if self._bytes[name] >= SEGMENT_BYTES:
+                self._rotate(name)
+            records = [
+                record_of(events[place : place + RECORD_EVENTS])
+                for place in range(0, len(events), RECORD_EVENTS)
+            ]
+            self._bytes[name] += os.write(self._files[name], b"".join(records))
+            self.events += len(events)
+
+    def _rotate(self, name: str) -> None:
+        self._segment[name] += 1
+        path = self._directory / f"{name}-{INCARNATION}-{self._segment[name]:06d}{SUFFIX}"
+        if name in self._files:
+            os.close(self._files[name])
+        self._files[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        promises = ("no_duplicate", "no_creation", "fifo", "causal", "validity", "agreement")
+        origin = Origin(name, INCARNATION, "made-up", "bench", tuple(NODES), False, 0, 1, "0")
+        facts = {"segment": self._segment[name], "linked": False, "promises": promises}
+        self._bytes[name] = os.write(self._files[name], record_of(msgspec.structs.replace(origin, **facts)))
+
+
+def followed(watch: Watch, batches: list[Batch], events: int, seconds_max: float = 600) -> None:
+    """Until so many events were judged."""
+    ends = time.monotonic() + seconds_max
+    while sum(batch.told.events for batch in batches) < events and watch.running:
+        assert time.monotonic() < ends, "it never came to the end of it"
+        time.sleep(0.05)
+
+
+def backlog(watch: Watch, cluster: Cluster, batches: list[Batch]) -> None:
+    began = time.monotonic()
+    watch.start()
+    followed(watch, batches, cluster.events)
+    took = time.monotonic() - began
+    first, rest = batches[0], batches[1:]
+    warm = sum(batch.told.events for batch in rest) / max(1e-9, rest[-1].row["at_s"] - first.row["at_s"])
+    print(f"backlog of {cluster.events:,} events, {len(NODES)} nodes, {len(batches)} batches:")
+    print(f"  warm       {warm:10,.0f} events per second")
+    print(f"  all told   {cluster.events / took:10,.0f} events per second; first batch after ", end="")
+    print(f"{first.row['at_s'] - time.time() + time.monotonic() - began:.1f} s")
+    mean = np.mean([batch.row["seconds"] for batch in rest])
+    print(f"  a batch: {mean:.2f} s from Spark's call to the commit, the tasks' reading included")
+    events = sum(batch.told.events for batch in rest)
+    reading, judging = (sum(batch.row[name] for batch in rest) for name in ("reading_cpu_s", "judging_cpu_s"))
+    rate = events / (reading / 2 + judging)
+    print(f"  CPU per event: {reading / events * 1e6:.2f} us to read, by tasks; ", end="")
+    print(f"{judging / events * 1e6:.2f} us to judge, by the driver")
+    print(f"  so on two cores of one's own, without the rest: {rate:,.0f} events per second")
+    found = sum(len(batch.told.violations) for batch in batches)
+    assert found == 2, f"{found} violations found, 2 put in"
+    print("  both violations found, none invented")
+
+
+def at_rate(watch: Watch, cluster: Cluster, batches: list[Batch], seconds: float, per_second: int) -> None:
+    batches.clear()
+    began, events = time.time(), cluster.events
+    tick = 0.1
+    for step in range(int(seconds / tick)):
+        cluster.write(int(per_second * tick))
+        time.sleep(max(0.0, began + (step + 1) * tick - time.time()))
+    followed(watch, batches, cluster.events - events)
+    cold = [batch for batch in batches if batch.told.newest_ns / 1e9 < began + COLD_S]
+    for name, some in ((f"cold, first {COLD_S:.0f} s", cold), ("warm", batches[len(cold) :])):
+        if some:
+            middle = [batch.row["lag_s"] + batch.commit_s for batch in some]
+            oldest = [batch.row["at_s"] + batch.commit_s - batch.told.oldest_ns / 1e9 for batch in some]
+            p50, p95 = np.percentile(middle, 50), np.percentile(oldest, 95)
+            print(f"  {name}: p50 {p50:.2f} s, p95 {p95:.2f} s, {len(some)} batches")
+    rate = (cluster.events - events) / seconds
+    print(f"  at {rate:,.0f} events per second for {seconds:.0f} s")
+    states = [batch.row["state_bytes"] for batch in batches]
+    flights = [batch.row["in_flight"] for batch in batches]
+    quarters = [len(states) * quarter // 4 for quarter in range(4)] + [len(states) - 1]
+    print("  state bytes, in flight: ", ", ".join(f"{states[q]:,} ({flights[q]:,})" for q in quarters))
+
+
+def main(events: int, seconds: float, per_second: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = Cluster(Path(directory) / "segments")
+        portion = 200_000
+        portions = max(2, events // portion)
+        for number in range(portions):
+            cluster.write(portion, "twice" if number in (1, portions - 1) else "")
+        batches: list[Batch] = []
+        options = SparkOptions("local[2]", small=True)
+        began = time.monotonic()
+        with spark_session(options, "bench watch") as spark:
+            print(f"Spark started in {time.monotonic() - began:.1f} s")
+            out = str(Path(directory) / "out")
+            watch = Watch(spark, [str(Path(directory) / "segments")], out, WatchOptions(), batches.append)
+            backlog(watch, cluster, batches)
+            at_rate(watch, cluster, batches, seconds, per_second)
+            watch.stop()
+
+
+if __name__ == "__main__":
+    given = [*map(int, sys.argv[1:]), *(5_000_000, 60, 10_000)[len(sys.argv) - 1 :]]
+    main(given[0], float(given[1]), given[2])

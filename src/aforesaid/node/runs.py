@@ -1,0 +1,142 @@
+"""What is said in one turn to the same processes goes to the protocol as one run.
+
+Nothing waits for company: a run is what is there when the turn ends, or when the protocol is about to hear of
+anything else, or is looked at. Until then its messages have their ids, for nobody else says anything under
+these numbers, and nothing of them has left. A run is no larger than what leaves in one piece, so that loss
+takes it whole; a message that is larger by itself is alone in its run.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from aforesaid.core import (
+    RUN_MAX,
+    Busy,
+    InRuns,
+    MessageId,
+    Process,
+    Speaker,
+    Windowed,
+    new,
+    order_of,
+)
+from aforesaid.node.config import Config
+
+PART_BYTES = 5
+"""What a message takes in a run besides its payload, at most."""
+
+REST_BYTES = 160
+"""What is left free in what leaves in one piece: for the rest of the run's frame, an ack and a permit."""
+
+
+class _Machine(InRuns, Windowed, Protocol):
+    """A protocol whose messages can be gathered."""
+
+
+class Runs(Windowed):
+    """The run that is being said. To who keeps account of messages under way it stands for the protocol."""
+
+    def __init__(
+        self,
+        machine: _Machine,
+        config: Config,
+        incarnation: int,
+        say: Callable[[tuple[Process, ...], list[bytes]], None],
+        piece_bytes: Callable[[], int],
+    ) -> None:
+        """`piece_bytes`: how many leave in one piece just now."""
+        self._machine = machine
+        self._name, self._incarnation = config.name, incarnation
+        self._payload_bytes_max = config.payload_bytes_max
+        # A run is to find room where it arrives, if all are configured alike.
+        self._parts_max = min(RUN_MAX, config.queues.in_messages)
+        self._say = say
+        self._piece_bytes = piece_bytes
+        self.payloads: list[bytes] = []
+        self._targets: tuple[Process, ...] = ()
+        self.to_itself = False
+        """Whether it is for this node, too."""
+        self._size = self._size_max = self._first = self._count_max = 0
+
+    def add(self, targets: tuple[Process, ...], payloads: Sequence[bytes], size: int) -> MessageId:
+        """Say these, of so many bytes, too; the id of the last. Busy, with nothing changed, if the protocol
+        has no room."""
+        gathered, count = self.payloads, len(payloads)
+        size += PART_BYTES * count
+        if not (
+            gathered
+            and targets == self._targets
+            and self._size + size <= self._size_max
+            and len(gathered) + count <= self._count_max
+        ):
+            self.close()
+            gathered = self._open(targets, count)
+            if count > 1 and (size > self._size_max or count > self._parts_max):
+                return self._add_some(targets, payloads)
+        self._size += size
+        gathered += payloads
+        return new(MessageId, (self._name, self._incarnation, self._first + len(gathered) - 1))
+
+    def close(self) -> None:
+        """Hand the run to the protocol."""
+        if self.payloads:
+            payloads, self.payloads = self.payloads, []
+            self._say(self._targets, payloads)
+
+    def close_if(self, fills: Callable[[int, int], bool]) -> None:
+        """Close it if so many messages, and bytes, fill what they are for."""
+        if self.payloads and fills(len(self.payloads), self._size - PART_BYTES * len(self.payloads)):
+            self.close()
+
+    @property
+    def room(self) -> int:
+        """How many more messages the protocol takes."""
+        return self._machine.room - len(self.payloads)
+
+    def _open(self, targets: tuple[Process, ...], count: int) -> list[bytes]:
+        machine = self._machine
+        if count > machine.room:
+            raise Busy(f"{self._name} has room for {machine.room} messages more: try again later")
+        self._first, self._count_max = machine.next_number, min(machine.room, self._parts_max)
+        self._targets, self._size, self.to_itself = targets, 0, self._name in targets
+        self._size_max = min(self._piece_bytes() - REST_BYTES, self._payload_bytes_max)
+        self.payloads = []
+        return self.payloads
+
+    def _add_some(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> MessageId:
+        """More than one run holds: each as full as it may be."""
+        for payload in payloads:
+            last = self.add(targets, (payload,), len(payload))
+        return last
+
+    # ------------------------------------------------------------------- for who keeps account of messages
+
+    @property
+    def stable_below(self) -> int:
+        return self._machine.stable_below
+
+    def lacking(self, number: int) -> Collection[Process]:
+        self.close()
+        # What was for nobody else is stable as soon as it is said.
+        return () if number < self._machine.stable_below else self._machine.lacking(number)
+
+    def owed(self, peer: Process) -> int:
+        self.close()
+        return self._machine.owed(peer)
+
+    def retries(self, peer: Process) -> Sequence[object]:
+        return self._machine.retries(peer)
+
+
+def runs_of(
+    machine: Speaker,
+    config: Config,
+    incarnation: int,
+    say: Callable[[tuple[Process, ...], list[bytes]], None],
+    piece_bytes: Callable[[], int],
+) -> Runs | None:
+    """None: this protocol takes its messages one by one."""
+    # What a message follows, where it carries that, is decided when it is said.
+    if isinstance(machine, InRuns) and isinstance(machine, Windowed) and order_of(machine) is None:
+        return Runs(machine, config, incarnation, say, piece_bytes)
+    return None

@@ -1,0 +1,62 @@
+"""`aforesaid why` of stored runs, as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from support.commands import Run, command
+
+DEMO = str(Path(__file__).parents[2] / "scenarios" / "demo.toml")
+NAME = "run=waiting-n5-s7"
+
+
+@pytest.fixture
+def aforesaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return command(monkeypatch, capsys)
+
+
+def test_a_message_is_told_to_its_root_with_receipts_and_without(aforesaid: Run) -> None:
+    """Played again, the run tells the same: the demo's longest wait is due to the pause of p1."""
+    answers = []
+    for root, receipts in (("told", "--receipts"), ("untold", "--no-receipts")):
+        assert aforesaid("simulate", DEMO, "--out", root, receipts)[0] == 0
+        assert Path(root, NAME, "receipts.parquet").exists() == (root == "told")
+        code, out, err = aforesaid("why", f"{root}/{NAME}", "p1#17", "p0")
+        assert code == 0
+        assert ("played again" in err) == (root == "untold")
+        answers.append(out)
+    assert answers[0] == answers[1]
+    assert "It came to p0 at 1,480.1 ms, from p1, and waited 430.2 ms there:" in answers[0]
+    assert "So the root is p1#16" in answers[0]
+    assert "Meanwhile: pause of p1, at 1,600.0 ms." in answers[0]
+
+
+def test_without_a_process_or_a_message_there_is_a_line_for_each(aforesaid: Run) -> None:
+    aforesaid("simulate", DEMO)
+    code, out, _ = aforesaid("why", "traces")
+    assert code == 0
+    assert out.splitlines()[0].startswith("p1#17 at p0: delivered after 430.2 ms")
+    code, out, _ = aforesaid("why", "traces", "p1#17", "--json")
+    assert code == 0
+    assert [entry["process"] for entry in json.loads(out)] == ["p0", "p2", "p3", "p4"]
+
+
+def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
+    aforesaid("simulate", DEMO, "--no-receipts")
+    path = Path("traces", NAME, "runs.parquet")
+    runs = pq.read_table(path, partitioning=None)
+    scenario = runs.schema.get_field_index("scenario")
+    pq.write_table(runs.set_column(scenario, "scenario", [["{}"]]), path)
+    code, out, err = aforesaid("why", "traces", "p1#17", "p0")
+    assert code == 0
+    assert "no scenario to play it again: only deliveries are known" in err
+    assert out.splitlines()[:2] == ["p1#17 was said at 1,474.3 ms.", "It was delivered at p0 at 1,910.3 ms."]
+
+
+def test_a_process_is_asked_of_runs_only(aforesaid: Run, tmp_path: Path) -> None:
+    code, _, err = aforesaid("why", str(tmp_path), "p1#17", "p0")
+    assert code == 2
+    assert "holds no runs" in err
