@@ -158,7 +158,7 @@ class Side(Record):
 
 
 class Link(Record):
-    """Two cache lines."""
+    """Less than two cache lines."""
 
     opener: Short
     other: Short

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aforesaid.core import Message as Frame
-from aforesaid.core import MessageId, Process, Refused
+from aforesaid.core import AforesaidError, MessageId, Process, Refused
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.history.answering import NOTHING, Answering
@@ -48,7 +48,7 @@ TOLD_BYTES = 32 * 1024
 """Of messages that are said again in one; a larger one goes alone."""
 
 
-class Elsewhere(Exception):
+class Elsewhere(AforesaidError):
     """The contact is gone: the past is to be had from another one."""
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from aforesaid.cli import EXIT_UNKNOWN, main
 from aforesaid.core import Misuse
+from aforesaid.fleet.layout import COLUMNS_MARGIN
 from aforesaid.pipeline.session import SparkOptions
 from aforesaid.pipeline.sweeping import Ledger, plan, retrying
 from aforesaid.pipeline.sweeping.task import ATTEMPTS_MAX, run_one
@@ -95,11 +96,13 @@ def test_a_fleet_becomes_a_run_and_is_known_again(ledger: Ledger) -> None:
 def test_a_fleet_that_stops_is_a_row_and_stops_the_same_way_again(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A flash crowd: all join through the first, which gets more links than there may be."""
+    """A flash crowd: all join through the first. No plan is known that does not fit: here room is lowered."""
+    monkeypatch.setattr("aforesaid.fleet.world._columns", lambda processes, _: processes + COLUMNS_MARGIN)
+    monkeypatch.setattr("aforesaid.fleet.world.COLUMNS_MAX", 1_000)
     one = grid_of({**FLEET, "joins_at_once": 1_000, "sweep": {"processes": [1_000]}}).planned[0]
     row = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)
     assert row["state"] == "failed"
-    assert "a process has more than 744 links (seed 1)" in row["error"]
+    assert "processes have too many links for their masks (seed 1)" in row["error"]
     monkeypatch.setattr(sys, "argv", shlex.split(row["replay"]))
     with pytest.raises(SystemExit) as stop:
         main()
