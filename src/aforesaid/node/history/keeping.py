@@ -14,8 +14,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aforesaid.core import Message as Frame
 from aforesaid.core import AforesaidError, MessageId, Process, Refused
+from aforesaid.core import Message as Frame
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.history.answering import NOTHING, Answering
