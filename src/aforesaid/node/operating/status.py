@@ -11,10 +11,10 @@ from aforesaid.node.surviving import SurvivingHost
 
 if TYPE_CHECKING:
     from aforesaid.node.host import Host
-    from aforesaid.node.node import Node
+    from aforesaid.node.questions import Questions
 
 
-def status_of(node: "Node[Any]", host: "Host") -> dict[str, Any]:
+def status_of(node: "Questions[Any]", host: "Host") -> dict[str, Any]:
     """Everything at this moment; counts are since the node started, or its last incarnation did."""
     suspects = node.suspects
     return {
@@ -61,7 +61,7 @@ def explained(host: "Host", waits: list[dict[str, Any]]) -> list[dict[str, Any]]
     return found
 
 
-def _state(node: "Node[Any]", host: "Host") -> str:
+def _state(node: "Questions[Any]", host: "Host") -> str:
     if node.closing:
         return "closing"
     if isinstance(host.error, Dismissed):
