@@ -1,8 +1,8 @@
 """Ports of loopback for those who must know theirs before they listen.
 
-They lie below those that the system hands out by itself: who asks for port 0, or calls out, never takes one that a
-test has been promised and has left for a moment (a node that is started again). Test processes take turns by number,
-so that two of them are not promised the same.
+They lie below those that the system hands out by itself: who asks for port 0, or calls out, never takes one
+that a test has been promised and has left for a moment (a node that is started again). Test processes take
+turns by number, so that two of them are not promised the same.
 """
 
 import itertools
