@@ -196,12 +196,20 @@ class Life(Talking[P]):
         config = self.config
         self._claim = Claim(str(config.directory))
         try:
-            host = SurvivingHost(config, self._inbox, self._carrier, journal_of(config))
+            host = self._on_a_journal()
             self._recall(host)
             stored = self._stored()
             await self._run(host, (), newcomer=False, prepare=lambda: host.resume(self._resume_from, stored))
         except BaseException:
             self._claim.release()
+            raise
+
+    def _on_a_journal(self) -> SurvivingHost:
+        journal = journal_of(self.config)
+        try:
+            return SurvivingHost(self.config, self._inbox, self._carrier, journal)
+        except BaseException:
+            journal.close()
             raise
 
     def _carrier(self, above: Host) -> Carrier:
