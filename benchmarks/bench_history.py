@@ -13,6 +13,7 @@ in its application, which only counts. Its CPU is its own, without the member's.
 
 import asyncio
 import contextlib
+import itertools
 import multiprocessing
 import socket
 import sys
@@ -29,8 +30,9 @@ from aforesaid.node.history.history import PLACE
 from aforesaid.node.history.log import DeliveryLog
 
 PAYLOAD = bytes(100)
-BLOCK = 64
-"""Messages in one block of a log: what came in one turn."""
+BLOCKS = (64, 1)
+"""Messages in one block of a log, which has what came in one turn: under load, and one by one."""
+AUTHORS = 5
 RETENTION_BYTES = 2**30
 TALKERS = 512
 
@@ -49,12 +51,12 @@ def config_of(name: str, root: Path | None, **facts: Any) -> Config:
     )
 
 
-def write_log(root: Path, count: int) -> None:
-    """As a node named alice would have written it."""
+def write_log(root: Path, count: int, block: int) -> None:
+    """As a node named alice would have written it, of a group of several who spoke in turn."""
     log = DeliveryLog(REAL.disk, root / "alice" / PLACE, "aforesaid/alice prc_spray", RETENTION_BYTES, None)
-    for first in range(1, count + 1, BLOCK):
-        entries = [("alice", 1, number, PAYLOAD) for number in range(first, min(first + BLOCK, count + 1))]
-        log.append(entries, time.time_ns())
+    for first in range(0, count, block):
+        places = range(first, min(first + block, count))
+        log.append([(f"p{at % AUTHORS}", 1, at // AUTHORS + 1, PAYLOAD) for at in places], time.time_ns())
     log.acknowledge(count)
     log.close()
 
@@ -140,17 +142,18 @@ def started(target: Any, *arguments: Any) -> tuple[Any, Connection]:
 
 
 def newcomer(count: int) -> None:
-    for words in ("with a log on its disk", "with a log in memory"):
+    for words, block in itertools.product(("with a log on its disk", "with a log in memory"), BLOCKS):
         with tempfile.TemporaryDirectory() as scratch:
             root = Path(scratch)
-            write_log(root, count)
+            write_log(root, count, block)
             member, told = started(_serve, root)
             contact = told.recv()
             place = None if "memory" in words else root
             process, pipe = started(_take, config_of("bob", place, contact=contact), count)
             seconds, cpu = pipe.recv()
             rate, per = count / seconds, cpu / count * 1e6
-            print(f"newcomer {words}: {count:,} messages, {rate:,.0f}/s, {per:.1f} us of CPU each")
+            print(f"newcomer {words}: {count:,} messages, {block} in a block of the member's log, ", end="")
+            print(f"{rate:,.0f}/s, {per:.1f} us of CPU each")
             process.kill()
             member.kill()
 

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aforesaid import Config, Node, Superseded
+from aforesaid import Config, Message, Node, Superseded
 from aforesaid.core import Misuse
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport import Address, dial
-from world.node_stage import Stage, play
+from aforesaid.world.disk import WorldDisk
+from world.node_stage import PORT, Stage, play
 
 FACTS: dict[str, Any] = {"evict_after_s": 0, "algorithm": "waiting", "durability": "batch"}
 WAYS = ("udp", "sealed udp", "tcp")
@@ -96,6 +98,72 @@ def test_a_full_disk_ends_a_node_in_order_and_it_comes_back() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_a_start_that_finds_no_room_leaves_nothing_open(before: bool) -> None:
+    """Found by worlds (durable, seed 389 and twelve more): the first record of a trace segment found none,
+    and its file stayed open. Here a start finds room for any number of bytes."""
+
+    async def scene(stage: Stage) -> None:
+        facts = {**FACTS, "peers": {"alice": f"{stage.world.host('alice')}:{PORT}"}}
+        if before:
+            await stage.start("bob", **facts)
+            await stage.say("bob", b"1")
+            stage.machines["bob"].kill()
+        refused = set[str]()
+        for room in range(4096):
+            disk = stage.world.disks.setdefault("bob", WorldDisk())
+            files = deepcopy(disk.files)
+            disk.room = room
+            stage.begin("bob", **facts)
+            await stage.until(lambda: "bob" in stage.errors or "bob" in stage.nodes, "it hangs")
+            if "bob" in stage.nodes:
+                break
+            refused.add(str(stage.errors.pop("bob")).split(":")[0])
+            assert not stage.machines["bob"].open, f"with room for {room} bytes something stays open"
+            disk.files = files
+        assert any(".segment" in why for why in refused), refused
+        assert any("journal" in why for why in refused), refused
+
+    play(scene)
+
+
+def test_a_segment_that_cannot_be_begun_leaves_nothing_open() -> None:
+    """When the one before is full."""
+
+    async def scene(stage: Stage) -> None:
+        for room in range(4096, 4500, 20):
+            await stage.start("bob", trace_segment_bytes=4096)
+            stage.world.disks["bob"].room = room
+            while "bob" not in stage.errors:
+                with suppress(Misuse):
+                    await stage.say("bob", bytes(100))
+                await asyncio.sleep(0.01)
+            assert "No space left" in str(stage.errors.pop("bob"))
+            assert not stage.machines["bob"].open, f"with room for {room} bytes something stays open"
+            stage.world.disks["bob"].room = None
+
+    play(scene)
+
+
+def test_who_was_away_from_the_first_message_on_is_soon_told_all_the_rest() -> None:
+    """Found by a world (durable, seed 8136): the time that it was away was taken for its round trip."""
+
+    async def scene(stage: Stage) -> None:
+        facts = {**FACTS, "algorithm": "hybrid_multicast_in_order", "queues": {"in_messages": 16}}
+        await stage.group("alice", "bob", **facts)
+        await stage.until(lambda: stage.nodes["alice"].peers["bob"] == "connected", "they have not met")
+        stage.machines["bob"].kill()
+        said = [b"%d" % number for number in range(300)]
+        for payload in said:
+            await stage.say("alice", payload)
+        await asyncio.sleep(60)
+        stage.world.network.weather.jitter_s = 0.1
+        await stage.again("bob")
+        await stage.until(lambda: stage.heard["bob"] == said, "bob lacks something", 30.0)
+
+    play(scene)
+
+
 def test_a_lower_limit_of_payloads_does_not_keep_a_node_from_what_it_was_told() -> None:
     async def scene(stage: Stage) -> None:
         await stage.group("alice", "bob", **FACTS)
@@ -150,6 +218,7 @@ def refused(then: Callable[[Stage], Awaitable[None]], match: str, **facts: Any) 
         await stage.until(lambda: "bob" in stage.errors, "bob starts")
         with pytest.raises(Misuse, match=match):
             raise stage.errors["bob"]
+        assert not stage.machines["bob"].open, "it has closed neither journal nor lock"
 
     play(scene)
 
@@ -264,6 +333,41 @@ def test_what_waits_after_a_restart_has_waited_since_then(algorithm: str) -> Non
         await asyncio.sleep(5)
         (wait,) = stage.nodes["alice"].waits()
         assert 5 <= wait["seconds"] < 7
+
+    play(scene)
+
+
+@pytest.mark.parametrize("algorithm", ["waiting", "hybrid_multicast_in_order"])
+@pytest.mark.parametrize("durability", ["none", "batch"])
+def test_latency_is_told_by_how_long_it_was(algorithm: str, durability: str) -> None:
+    """Between bounds that are twice each other."""
+
+    def near(facts: dict[str, Any], seconds: float) -> int:
+        """How many took about as long."""
+        (below,) = [[0, 0], *(each for each in facts["within_s"] if each[0] < seconds)][-1:]
+        above = next(each for each in facts["within_s"] if each[0] >= seconds)
+        return int(above[1] - below[1])
+
+    async def scene(stage: Stage) -> None:
+        facts = {**FACTS, "algorithm": algorithm, "durability": durability}
+        await stage.group("alice", "bob", **facts)
+        alice, bob = stage.nodes["alice"], stage.nodes["bob"]
+        await stage.until(lambda: alice.peers["bob"] == bob.peers["alice"] == "connected", "not met")
+        weather = stage.world.network.weather
+        weather.delay_s, weather.jitter_s = 1.0, 0.0
+
+        async def slow(node: Node[Any], message: Message[Any]) -> None:
+            await asyncio.sleep(10 if node.name == "bob" else 0)
+
+        stage.hear = slow
+        for payload in (b"1", b"2", b"3"):
+            await stage.say("alice", payload)
+        await stage.until(lambda: bob.status()["latency"]["inbox"]["count"] == 3, "bob has not taken all")
+        acknowledged, inbox = alice.status()["latency"]["acknowledged"], bob.status()["latency"]["inbox"]
+        assert acknowledged["count"] == near(acknowledged, 2.1) == 3
+        assert acknowledged["sum_s"] == pytest.approx(3 * 2, rel=0.1)
+        assert near(inbox, 10) == near(inbox, 20) == 1
+        assert inbox["sum_s"] == pytest.approx(10 + 20, rel=0.1)
 
     play(scene)
 

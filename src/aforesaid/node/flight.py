@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 
 from aforesaid.core import Acknowledging, MessageId, Nanoseconds, Process, Windowed
+from aforesaid.ground import ground
 from aforesaid.node.config import Queues
+from aforesaid.node.latency import Histogram
 from aforesaid.node.messages import Receipt
 from aforesaid.node.retention import Retention
 
@@ -21,6 +23,8 @@ class Flight:
     """Whether it can be told who has delivered a message."""
     held = 0
     """How many own messages are under way, as far as accounts are kept."""
+    acknowledged: Histogram | None = None
+    """How long own messages were under way, as far as accounts are kept."""
 
     def room(self) -> int:
         """For how many more messages there is room."""
@@ -60,6 +64,8 @@ class Window(Flight):
         self._pending: deque[Receipt] = deque()
         self.held = 0
         self._bytes = 0
+        self.acknowledged: Histogram = Histogram()
+        self._now = ground().monotonic_ns
 
     def room(self) -> int:
         room = 0 if self._bytes >= self._queues.out_bytes else self._queues.out_messages - self.held
@@ -81,9 +87,10 @@ class Window(Flight):
         self.held += receipt.count
         self._bytes += receipt.size
 
-    def _done(self) -> Receipt:
+    def _done(self, now: Nanoseconds) -> Receipt:
         """The oldest is under way no more."""
         receipt = self._pending.popleft()
+        self.acknowledged.add(now - receipt.said_ns, receipt.count)
         self.held -= receipt.count
         self._bytes -= receipt.size
         return receipt
@@ -112,8 +119,9 @@ class WindowFlight(Window):
 
     def settle(self) -> None:
         pending, first = self._pending, self._machine.stable_below
+        now = self._now() if pending and pending[0].id.number < first else 0
         while pending and pending[0].id.number < first:
-            receipt = self._done()
+            receipt = self._done(now)
             if self._watched:
                 self._watched.pop(receipt.id.number, None)
             receipt.has_become_stable()
@@ -172,7 +180,7 @@ class FrameFlight(Window):
 
     def settle(self) -> None:
         while self._pending and not any(self._lacks(*frame) for frame in self._frames[0].items()):
-            self._done()
+            self._done(self._now())
             self._frames.popleft()
 
     def waits(self) -> Mapping[Process, Receipt]:

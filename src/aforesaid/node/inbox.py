@@ -10,9 +10,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from aforesaid.core import RUN_MAX, Ids, MessageId, PartialOrder, Process
+from aforesaid.core import RUN_MAX, Ids, MessageId, Nanoseconds, PartialOrder, Process
 from aforesaid.core import Message as Frame
 from aforesaid.core.fields import PAYLOAD, marked
+from aforesaid.ground import ground
+from aforesaid.node.latency import Histogram
 from aforesaid.node.messages import Message
 
 Interrupt: TypeAlias = Callable[[], None]
@@ -37,6 +39,8 @@ class Inbox:
         self.bytes = 0
         self.delivered = 0
         """How many ever came."""
+        self.dwell = Histogram()
+        """How long messages lay here until the application took them."""
         self._own_messages = 0
         """How many of them this node said itself."""
         self._own_bytes = 0
@@ -55,6 +59,7 @@ class Inbox:
         self._takers: list[asyncio.Future[None]] = []
         """Who waits for a message; some may have been cancelled."""
         self._closed: Exception | None = None
+        self._now = ground().monotonic_ns
 
     @property
     def few(self) -> bool:
@@ -91,7 +96,9 @@ class Inbox:
         order: PartialOrder | None = None,
         offset: int | None = None,
     ) -> None:
-        self._queue.append(self.made(message_id, payload, self._acknowledge, after, order, offset))
+        message = self.made(message_id, payload, self._acknowledge, after, order, offset)
+        message.came_ns = self._now()
+        self._queue.append(message)
         self.messages += 1
         self.delivered += 1
         self.bytes += len(payload)
@@ -108,7 +115,7 @@ class Inbox:
                 return None
             message: Message[Any] | Interrupt = self._queue.popleft()
             if isinstance(message, Message):
-                message.taken()
+                self._took(message, self._now())
                 return message
             message()
 
@@ -118,11 +125,16 @@ class Inbox:
         first = await self.take()
         if first is None:
             return []
-        batch, queue = [first], self._queue
+        batch, queue, now = [first], self._queue, self._now()
         while len(batch) < most and self._is_message_next():
             batch.append(queue.popleft())
-            batch[-1].taken()
+            self._took(batch[-1], now)
         return batch
+
+    def _took(self, message: Message[Any], now: Nanoseconds) -> None:
+        """It goes to the application."""
+        self.dwell.add(now - message.came_ns)
+        message.taken()
 
     def _is_message_next(self) -> bool:
         return bool(self._queue) and isinstance(self._queue[0], Message)

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 from aforesaid.core import SECOND, Ids, MessageId, Misbehaviour, Nanoseconds, PartialOrder, Process
-from aforesaid.ground import ground
 from aforesaid.node.endings import Closed
 from aforesaid.node.inbox import Inbox, Interrupt
 from aforesaid.node.letters import Answered, Letter, Letters, Published, Subscribed, opened
@@ -52,7 +51,6 @@ class LetterInbox(Inbox):
         requests.gone_on = self._gone_on
         self._told: dict[Process, Nanoseconds] = {}
         """By origin, when it was last told of it."""
-        self._now = ground().monotonic_ns
 
     def put(
         self,
@@ -83,7 +81,7 @@ class LetterInbox(Inbox):
         batch: list[Message[Any]] = [] if first is None else [first]
         while batch and len(batch) < most and not self.handing and self._is_message_next():
             batch.append(self._queue.popleft())
-            batch[-1].taken()
+            self._took(batch[-1], self._now())
             self._leave_by_itself()
         return batch
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 class Message(Generic[P]):
     """A message as it was delivered."""
 
-    __slots__ = ("_acknowledge", "_after", "_order", "id", "offset", "payload")
+    __slots__ = ("_acknowledge", "_after", "_order", "came_ns", "id", "offset", "payload")
+
+    came_ns: Nanoseconds
+    """When it was delivered to this node, by the monotonic clock; its inbox says so."""
 
     def __init__(
         self,

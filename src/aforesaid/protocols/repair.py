@@ -6,6 +6,9 @@ perfect links. It counts numbers and times; what is sent under a number is its o
 The round trip is estimated by the rules of RFC 6298, one message timed at a time, and never one that was sent
 again (Karn: nobody knows which of the two was answered). A message is overdue when a round trip and four
 times its mean deviation have passed: a network that delays some much longer than others is given the time.
+As long as nothing is known, what was sent again is timed, too, from its first sending, or a round trip above
+`resend_after` would never be known. It tells how long to wait and no more, and that grows step by step: the
+answer of a peer that was away for an hour tells nothing of its round trip.
 
 Loss. Acknowledgments name every message that came, also those that came before their predecessors. A message
 is taken for lost when it is overdue *and* something that left no earlier has come (as RACK, RFC 8985, does).
@@ -36,6 +39,8 @@ BOUND_MIN = 2.0
 LOSS_TAKES = 0.25
 LATELY = 1024
 """So many messages back."""
+GUESS_GROWS = 8
+"""By so many times at most, with one answer that may be to any of several sendings."""
 
 
 NONE: deque[int] = deque(maxlen=0)
@@ -85,7 +90,7 @@ class Pace(NamedTuple):
 class RoundTrip:
     """How long answers take (RFC 6298)."""
 
-    __slots__ = ("deviation", "since", "smoothed", "timed")
+    __slots__ = ("deviation", "since", "smoothed", "spoiled", "timed")
 
     def __init__(self, first: Nanoseconds) -> None:
         self.smoothed: Nanoseconds = LOST
@@ -95,6 +100,8 @@ class RoundTrip:
         self.timed = 0
         """The message that is being timed; 0: none."""
         self.since: Nanoseconds = 0
+        self.spoiled = False
+        """True: what is timed was sent again, and nothing is known yet."""
 
     @property
     def overdue_after(self) -> Nanoseconds:
@@ -110,15 +117,20 @@ class RoundTrip:
         """The message that is timed was answered."""
         took = now - self.since
         self.timed = self.since = 0
-        if self.smoothed == LOST:
+        if self.spoiled:
+            self.spoiled = False
+            self.deviation = min(3 * took + 1, GUESS_GROWS * self.deviation)
+        elif self.smoothed == LOST:
             self.smoothed, self.deviation = took, took >> 1
         else:
             self.deviation += (abs(took - self.smoothed) - self.deviation) >> 2
             self.smoothed += (took - self.smoothed) >> 3
 
     def spoil(self) -> None:
-        """It was sent again (Karn): nobody will know which was answered. The first time, too long is told."""
-        if self.smoothed != LOST:
+        """It was sent again (Karn): nobody will know which was answered."""
+        if self.smoothed == LOST:
+            self.spoiled = self.timed > 0
+        else:
             self.timed = self.since = 0
 
 

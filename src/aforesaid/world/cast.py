@@ -50,6 +50,7 @@ class Cast:
         if plan.sealed:
             write_cluster_key(self._key)
         self._calm = Weather(delay_s=plan.delay_s, jitter_s=plan.jitter_s)
+        self._is_calm = False
         self._set_weather()
 
     # ----------------------------------------------------------------------------------- who is there
@@ -76,6 +77,7 @@ class Cast:
         has = self.having.last(name) if self.plan.resumes else None
         tells = self._heard, self._said, self._intend, self._was_told
         actor = Actor(self.plan, name, lambda: self._config(name), machine, *tells, has)
+        actor.talks = not self._is_calm
         self.actors.append(actor)
         self.world.on(machine, actor.live)
 
@@ -357,7 +359,8 @@ class Cast:
     # ----------------------------------------------------------------------------------- coming to rest
 
     def calm(self) -> None:
-        """Nothing goes wrong any more, and nothing more is said."""
+        """Nothing goes wrong any more, and nothing more is said: not by those either who start later."""
+        self._is_calm = True
         self.world.network.heal()
         self.world.network.weather = self._calm
         for disk in self.world.disks.values():

@@ -76,15 +76,38 @@ def test_what_was_sent_again_is_not_timed() -> None:
     assert flight.smoothed == known
 
 
-def test_before_anything_is_known_too_long_is_better_than_nothing() -> None:
-    """Else a round trip above the first guess would never be known: all are sent again before they come."""
+@pytest.mark.parametrize("trip_ms", [200, 3000, 60_000])
+def test_a_round_trip_far_above_the_first_guess_is_known_after_a_few_answers(trip_ms: int) -> None:
+    """Though what is sent before that is sent again before it comes."""
+    flight, now = Flight("b", PACE), 0
+    for number in range(1, 6):
+        came = now + trip_ms * MILLISECOND
+        flight.enter(number, now, Recorder())
+        while (due := deadline(flight)) is not None and due < came:
+            flight.expired(due)
+            leaving(flight, due)
+        flight.came([number], came, Recorder())
+        now = came
+    assert flight.smoothed == trip_ms * MILLISECOND
+
+
+def test_the_first_answer_of_who_was_away_is_not_taken_for_a_round_trip() -> None:
+    """Else what is lost after it is missed for as long as the peer was away, and its round trip is unknown
+    for many answers more: the first clean one tells it."""
     flight = Flight("b", PACE)
     flight.enter(1, 0, Recorder())
-    for now in (50, 150):
-        flight.expired(now * MILLISECOND)
-        assert leaving(flight, now * MILLISECOND) == [1]
-    flight.came([1], 200 * MILLISECOND, Recorder())
-    assert flight.smoothed == 200 * MILLISECOND
+    for away_s in range(1, 3600):
+        flight.expired(away_s * SECOND)
+        leaving(flight, away_s * SECOND)
+    now = 3600 * SECOND
+    flight.came([1], now, Recorder())
+    flight.enter(2, now, Recorder())
+    due = deadline(flight)
+    assert due is not None
+    assert due - now <= PACE.backoff_max * PACE.resend_after
+    flight.came([2], now + TRIP, Recorder())
+    assert flight.smoothed == TRIP
+    assert flight.overdue_after < 4 * TRIP
 
 
 def test_the_message_that_is_timed_may_come_before_it_is_sent_again() -> None:

@@ -78,6 +78,11 @@ class History:
         """Whether the application has taken enough for more to be handed on, whoever said it."""
         return not self.inbox.full and self.inbox.room_for_own > 0
 
+    @property
+    def unwritten(self) -> int:
+        """How many messages are accepted and not in the log yet."""
+        return len(self._accepted)
+
     def accept(self, origin: Process, incarnation: int, number: int, payload: bytes) -> None:
         """A message is delivered here, unless it was before."""
         floors, author = self.log.floors, (origin, incarnation)

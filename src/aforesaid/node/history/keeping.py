@@ -44,6 +44,9 @@ from aforesaid.transport import Address
 HELD_MAX = 2**16
 """Live messages that are held back until the last of the past is there."""
 
+TURN_MESSAGES = 64
+"""Of the past, that are in one block of this node's own log."""
+
 TOLD_BYTES = 32 * 1024
 """Of messages that are said again in one; a larger one goes alone."""
 
@@ -235,11 +238,15 @@ class KeepingHost(Host):
             if past.lost:
                 self.history.lost(read_floors(past.lost), contact)
             for block in past.blocks:
-                await self._until_room()
+                if not self.history.has_room:
+                    self.history.write()
+                    await self._until_room()
                 for origin, incarnation, number, payload in read_block(block)[2]:
                     if origin != NOBODY:
                         self.history.accept(origin, incarnation, number, payload)
-                self.history.write()
+                if self.history.unwritten >= TURN_MESSAGES:
+                    self.history.write()
+            self.history.write()  # Before floors are, which tell of all that was accepted.
             if past.done:
                 if joined:
                     self._group = read_floors(past.floors)

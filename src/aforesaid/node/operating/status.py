@@ -11,10 +11,10 @@ from aforesaid.node.surviving import SurvivingHost
 
 if TYPE_CHECKING:
     from aforesaid.node.host import Host
-    from aforesaid.node.node import Node
+    from aforesaid.node.questions import Questions
 
 
-def status_of(node: "Node[Any]", host: "Host") -> dict[str, Any]:
+def status_of(node: "Questions[Any]", host: "Host") -> dict[str, Any]:
     """Everything at this moment; counts are since the node started, or its last incarnation did."""
     suspects = node.suspects
     return {
@@ -34,6 +34,7 @@ def status_of(node: "Node[Any]", host: "Host") -> dict[str, Any]:
         "owed": _owed(host),
         "waits": waits_of(host),
         "queues": node.queues(),
+        "latency": _latency(host),
         "protocol": dict(host.machine.gauges()),
         "journal": host.lag() if isinstance(host, SurvivingHost) else None,
         "waits_for": list(host.waits_for) if isinstance(host, SurvivingHost) else [],
@@ -61,7 +62,7 @@ def explained(host: "Host", waits: list[dict[str, Any]]) -> list[dict[str, Any]]
     return found
 
 
-def _state(node: "Node[Any]", host: "Host") -> str:
+def _state(node: "Questions[Any]", host: "Host") -> str:
     if node.closing:
         return "closing"
     if isinstance(host.error, Dismissed):
@@ -69,6 +70,14 @@ def _state(node: "Node[Any]", host: "Host") -> str:
     if host.error is not None:
         return "outside" if node.outside else f"failed: {host.error}"
     return "running"
+
+
+def _latency(host: "Host") -> dict[str, Any]:
+    acknowledged = host.flight.acknowledged
+    return {
+        "acknowledged": None if acknowledged is None else acknowledged.facts(),
+        "inbox": host.inbox.dwell.facts(),
+    }
 
 
 def _owed(host: "Host") -> dict[str, int]:

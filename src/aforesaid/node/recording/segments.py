@@ -57,7 +57,12 @@ class SegmentWriter:
             self._file = self._disk.append_to(self._path_of(origin))
         except OSError as error:
             raise self._failed(error) from error
-        self._begin()
+        try:
+            self._begin()
+        except BaseException:
+            # Nobody has this writer: nobody else can close its file.
+            self._disk.close(self._file)
+            raise
 
     @property
     def pending(self) -> int:
@@ -106,8 +111,10 @@ class SegmentWriter:
             self._bytes = 0
             return
         full, self._file, self._origin = self._file, file, origin
-        self._begin()
-        self._disk.close(full)
+        try:
+            self._begin()
+        finally:
+            self._disk.close(full)
 
     def close(self) -> None:
         try:
