@@ -2,8 +2,8 @@
 
     python tests/spark/watch_campaign.py [KILLS [SEED]]
 
-Each life is ended at a moment of its own, which SEED decides, while Spark starts or in the middle of a batch. In the end the
-tables hold what `check` finds in the same segments, each violation once.
+Each life is ended at a moment of its own, which SEED decides, while Spark starts or in the middle of a
+batch. In the end the tables hold what `check` finds in the same segments, each violation once.
 """
 
 import subprocess
