@@ -389,7 +389,9 @@ class Judge:
 
 def restored(state: bytes) -> Judge:
     """The judge as it was saved. A pickle: who can write where it lies can run code here."""
-    judge: Judge = pickle.loads(state)
+    judge = pickle.loads(state)
+    if not isinstance(judge, Judge):
+        raise TypeError(f"the state of a judge is expected, not {type(judge).__name__}")
     return judge
 
 
