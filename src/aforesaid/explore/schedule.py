@@ -113,7 +113,7 @@ class Schedule:
                 tuple(Step.from_dict(step) for step in values["steps"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Misuse(f"not a schedule, as explore --save writes it: {error!r}") from error
+            raise Misuse(f"not a schedule file: {error!r}") from error
 
 
 def shown(value: Any) -> str:
