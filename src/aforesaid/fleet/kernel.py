@@ -102,8 +102,8 @@ def step(w: State, until: int) -> None:
 
 @inner
 def arrivals(w: State) -> None:
-    """All that arrives at this moment. Nothing that it brings about is due at the same moment: delays and
-    waits are longer than no time."""
+    """All that arrives at this moment. What was planned or due then has gone first, and nothing that arrives
+    makes anything due at once: every wait takes time. Without a delay, what it sends arrives behind it."""
     end = runs(w)[w.run_head & (runs(w).shape[0] - 1)].end
     while w.head < end and w.status == Status.FINE:
         p = receive(w, end)
