@@ -1,7 +1,7 @@
 """Runs: what is said at once to the same processes is one message of several parts (`hybrid_runs`).
 
-The oracle's campaigns have runs in three of four worlds (`test_hybrid_random`, `test_adaptive_random`). Here are
-every schedule of small scopes, the mutants, and what can be said by hand.
+The oracle's campaigns have runs in three of four worlds (`test_hybrid_random`, `test_adaptive_random`). Here
+are every schedule of small scopes, the mutants, and what can be said by hand.
 """
 
 from dataclasses import replace
