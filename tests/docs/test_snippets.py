@@ -9,7 +9,6 @@ import asyncio
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tomllib
@@ -23,6 +22,7 @@ import typer
 from aforesaid import Config, Node
 from aforesaid.cli.app import app
 from docs.markdown_blocks import Block, blocks
+from support.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -133,7 +133,7 @@ async def run_beside(block: Block, directory: Path) -> None:
     peer, _, peers_address = block.said["beside"].partition(" at ")
     match = re.search(r'name="(\w+)", listen="([\d.:]+)"', block.text)
     assert match is not None, block.place
-    mine = f"127.0.0.1:{free_port()}"
+    mine = f"127.0.0.1:{free_ports(1)[0]}"
     async with Node(Config(name=peer, peers={match[1]: mine})) as node:
         text = block.text
         for old, new in {match[2]: mine, peers_address: str(node.address)}.items():
@@ -166,9 +166,3 @@ async def printed(ran: asyncio.subprocess.Process, text: str) -> None:
         if text in line:
             return
     raise AssertionError(f"the program ended and has not printed {text!r}")
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

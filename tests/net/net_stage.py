@@ -1,7 +1,6 @@
 """What the tests of real nodes share: free ports, groups of nodes in one loop, and the verdict on a run."""
 
 import asyncio
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -15,30 +14,14 @@ from aforesaid.core import Linking, Process
 from aforesaid.node.payloads import P
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
+from support.ports import free_ports
 
 PATIENCE_S = 60.0
 """How long a test waits for what must happen: the machine may be busy."""
 
 
 def free_addresses(count: int) -> list[str]:
-    """Ports of loopback that are free for UDP and TCP just now."""
-    held: list[socket.socket] = []
-    found: list[str] = []
-    try:
-        while len(found) < count:
-            stream, datagram = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
-            held += [stream, datagram]
-            stream.bind(("127.0.0.1", 0))
-            port = stream.getsockname()[1]
-            try:
-                datagram.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found.append(f"127.0.0.1:{port}")
-    finally:
-        for each in held:
-            each.close()
-    return found
+    return [f"127.0.0.1:{port}" for port in free_ports(count)]
 
 
 ANYWHERE = "127.0.0.1:0"

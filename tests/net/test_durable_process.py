@@ -6,9 +6,8 @@ from pathlib import Path
 
 from aforesaid import Config, Node
 from aforesaid.security.keyfiles import write_cluster_key
-from net.net_stage import PATIENCE_S, command
+from net.net_stage import PATIENCE_S, command, free_addresses
 from net.node_process import NodeProcess, write_toml
-from net.test_killed import free_ports
 
 
 def configured(place: Path) -> Path:
@@ -71,7 +70,7 @@ def test_a_new_identity_is_the_operators_word(tmp_path: Path) -> None:
 def test_over_tls_a_node_that_was_closed_comes_back(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     write_cluster_key(key)
-    at = dict(zip(("alice", "bob"), (f"127.0.0.1:{port}" for port in free_ports()), strict=False))
+    at = dict(zip(("alice", "bob"), free_addresses(2), strict=True))
 
     def config(name: str) -> Config:
         return Config.of(

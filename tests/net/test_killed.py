@@ -4,7 +4,6 @@ of examples/ledger_in_node.py, the two ways of exactly once."""
 import os
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 from aforesaid.check import check
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink
+from support.ports import free_ports
 from support.scale import scaled
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -35,7 +35,7 @@ class Branches:
         self.place = place
         self.example = EXAMPLES / example
         self.in_node = example == "ledger_in_node.py"
-        self.ports = dict(zip(NAMES, free_ports(), strict=True))
+        self.ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
         self.environment = {**os.environ, "LEDGER_SAYS_S": str(says_s), "LEDGER_ALGORITHM": algorithm}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -90,16 +90,6 @@ class Branches:
                 assert process.poll() is None, f"{name} has ended: {self.log(name)[-2000:]}"
             assert time.monotonic() < deadline, (what, {name: self.log(name)[-500:] for name in NAMES})
             time.sleep(0.05)
-
-
-def free_ports() -> list[int]:
-    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in NAMES]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 @pytest.mark.parametrize(

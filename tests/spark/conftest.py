@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from support.machines import Driver
+from support.ports import free_ports
 from support.s3 import Server
 from support.servers import (
     DEPLOY,
@@ -20,7 +21,6 @@ from support.servers import (
     SMALL,
     Cluster,
     accepts,
-    free_port,
     seen_by_the_driver_alone,
     server,
     wait_for,
@@ -91,7 +91,7 @@ def driver(machines: Cluster, s3: Server, tmp_path_factory: pytest.TempPathFacto
 def connect(tmp_path_factory: pytest.TempPathFactory, bare_python: str) -> Iterator[str]:
     """A Spark Connect server; its address."""
     directory = tmp_path_factory.mktemp("connect")
-    port = free_port()
+    port = free_ports(1)[0]
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

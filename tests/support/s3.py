@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.storage import Remote, place
+from support.ports import free_ports
 
 START_SECONDS_MAX = 180.0
 
@@ -83,9 +83,7 @@ class Bucket:
 @contextmanager
 def s3_server(directory: Path) -> Iterator[Server]:
     """A server for the length of a block; its log is in a directory, its objects in memory."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with (directory / "s3.log").open("wb") as log:
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": ""}, stdout=log, stderr=log)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 
 import aforesaid
+from support.ports import free_ports
 
 START_SECONDS_MAX = 180.0
 DEPLOY = "org.apache.spark.deploy"
@@ -60,7 +61,7 @@ class Cluster:
 
     def __init__(self, directory: Path, stack: ExitStack, hidden: Sequence[Path] = ()) -> None:
         self._directory, self._stack, self._hidden = directory, stack, hidden
-        port = free_port()
+        port = free_ports(1)[0]
         self.address = f"spark://127.0.0.1:{port}"
         start = server(directory, "master", f"{DEPLOY}.master.Master", "--port", str(port), host="127.0.0.1")
         self._master = stack.enter_context(start)
@@ -165,12 +166,6 @@ def wait_for(ready: Callable[[], bool], one: Server) -> None:
         if time.monotonic() > end:
             raise TimeoutError(one.said())
         time.sleep(0.1)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def accepts(port: int) -> bool:

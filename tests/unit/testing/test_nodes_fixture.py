@@ -3,15 +3,10 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from aforesaid import Closed
 from aforesaid.testing.nodes import Nodes
 
 pytest_plugins = ["aforesaid.testing.nodes"]
-seen: list[Any] = []
 
 
 def test_it_gives_as_many_as_are_asked_for(nodes: Nodes) -> None:
@@ -21,19 +16,22 @@ def test_it_gives_as_many_as_are_asked_for(nodes: Nodes) -> None:
     (other,) = nodes(1, payload="json", algorithm="waiting")
     other.broadcast({"a": 1})
     assert other.receive(timeout_s=60).payload == {"a": 1}
-    seen.extend([alice, other])
-
-
-def test_they_are_closed_when_the_test_is_over() -> None:
-    assert seen
-    for node in seen:
-        with pytest.raises(Closed):
-            node.broadcast(b"")
 
 
 SUITE = """
+import pytest
+from aforesaid import Closed
+
+seen = []
+
 def test_one(nodes):
-    nodes(2)
+    seen.extend(nodes(2))
+    assert len(seen) == 2
+
+def test_they_are_closed_when_the_test_is_over():
+    for node in seen:
+        with pytest.raises(Closed):
+            node.broadcast(b"")
 
 def test_none():
     import sys
@@ -49,10 +47,10 @@ def pytest_of(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[
 def test_a_suite_names_it_and_can_do_without(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     named = pytest_of(tmp_path, "-p", "aforesaid.testing.nodes")
-    assert "2 passed" in named.stdout, named.stdout + named.stderr
+    assert "3 passed" in named.stdout, named.stdout + named.stderr
     without = pytest_of(tmp_path, "-p", "no:aforesaid.testing.nodes")
     assert "fixture 'nodes' not found" in without.stdout
-    assert "1 passed, 1 error" in without.stdout
+    assert "2 passed, 1 error" in without.stdout
 
 
 def test_who_does_not_name_it_does_not_import_it(tmp_path: Path) -> None:

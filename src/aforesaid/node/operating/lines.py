@@ -79,6 +79,7 @@ async def _close(node: Node, write: Write) -> None:
     except TimeoutError:
         tell(node.name, "closed too early", level="warning", **node.gauges())
         await write({"error": f"closed after {linger_s:g} s, before others had everything"})
+        until = 0.0  # A timer may ring a little early: what is left of the time would be waited for, and told, again.
     except (Isolated, Dismissed):
         pass  # The node says so itself when it closes.
     await node.close(max(0.0, until - now()))
