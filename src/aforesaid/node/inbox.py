@@ -161,13 +161,11 @@ class Inbox:
         queue = self._queue
         if not queue or self._acknowledge is not None or self._ordered:
             return None
-        message = queue[0]
-        if type(message) is not Message:
-            if type(message) is not Folded:
+        if type(queue[0]) is not Message:
+            if type(queue[0]) is not Folded:
                 return None
             self._unfold()
-            message = queue[0]
-        queue.popleft()
+        message: Message[Any] = queue.popleft()
         self._free(message)
         return message
 
