@@ -19,29 +19,29 @@ def aforesaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 def test_a_message_is_told_to_its_root_with_receipts_and_without(aforesaid: Run) -> None:
-    """Played again, the run tells the same: the demo's longest wait is due to the pause of p1."""
+    """Played again, the run tells the same: the demo's longest wait is due to the partition."""
     answers = []
     for root, receipts in (("told", "--receipts"), ("untold", "--no-receipts")):
         assert aforesaid("simulate", DEMO, "--out", root, receipts)[0] == 0
         assert Path(root, NAME, "receipts.parquet").exists() == (root == "told")
-        code, out, err = aforesaid("why", f"{root}/{NAME}", "p1#17", "p0")
+        code, out, err = aforesaid("why", f"{root}/{NAME}", "p0#15", "p2")
         assert code == 0
         assert ("played again" in err) == (root == "untold")
         answers.append(out)
     assert answers[0] == answers[1]
-    assert "It came to p0 at 1,480.1 ms, from p1, and waited 430.2 ms there:" in answers[0]
-    assert "So the root is p1#16" in answers[0]
-    assert "Meanwhile: pause of p1, at 1,600.0 ms." in answers[0]
+    assert "It came to p2 at 1,775.3 ms, from p4, and waited 283.3 ms there:" in answers[0]
+    assert "So the root is p0#14" in answers[0]
+    assert "Meanwhile: partition p0 p1 | p2 p3 p4, at 800.0 ms." in answers[0]
 
 
 def test_without_a_process_or_a_message_there_is_a_line_for_each(aforesaid: Run) -> None:
     aforesaid("simulate", DEMO)
     code, out, _ = aforesaid("why", "traces")
     assert code == 0
-    assert out.splitlines()[0].startswith("p1#17 at p0: delivered after 430.2 ms")
-    code, out, _ = aforesaid("why", "traces", "p1#17", "--json")
+    assert out.splitlines()[0].startswith("p0#15 at p2: delivered after 283.3 ms")
+    code, out, _ = aforesaid("why", "traces", "p0#15", "--json")
     assert code == 0
-    assert [entry["process"] for entry in json.loads(out)] == ["p0", "p2", "p3", "p4"]
+    assert [entry["process"] for entry in json.loads(out)] == ["p1", "p2", "p3", "p4"]
 
 
 def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
@@ -50,10 +50,10 @@ def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
     runs = pq.read_table(path, partitioning=None)
     scenario = runs.schema.get_field_index("scenario")
     pq.write_table(runs.set_column(scenario, "scenario", [["{}"]]), path)
-    code, out, err = aforesaid("why", "traces", "p1#17", "p0")
+    code, out, err = aforesaid("why", "traces", "p0#15", "p2")
     assert code == 0
     assert "no scenario to play it again: only deliveries are known" in err
-    assert out.splitlines()[:2] == ["p1#17 was said at 1,474.3 ms.", "It was delivered at p0 at 1,910.3 ms."]
+    assert out.splitlines()[:2] == ["p0#15 was said at 1,335.0 ms.", "It was delivered at p2 at 2,058.6 ms."]
 
 
 def test_a_place_that_is_not_there_is_no_silent_node(aforesaid: Run) -> None:

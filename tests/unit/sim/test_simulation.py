@@ -51,7 +51,7 @@ EVERYTHING: dict[str, Any] = {
     ],
 }
 
-GOLDEN = "b375ab2a6222605728368c215350ae75"
+GOLDEN = "51e1bd993a45739b62116c0376712739"
 
 
 def test_the_same_scenario_gives_the_same_trace_on_any_machine() -> None:
