@@ -332,7 +332,7 @@ def reproduce(
 
     Runs are spread over all cores, or over a cluster with --master, and kept in OUT/runs: started again, only
     what is missing is run, so a figure changes its format or title in a moment. The fleet compiles for half a
-    minute the first time; 10,000 processes then take about a minute. A violation stops all with its message
+    minute the first time; 10,000 processes then take about half a minute. A violation stops all with its message
     and process, and exit code 1. Each FIGURE.json has seeds, settings and versions; docs/reproduce.md tells
     more.
 
