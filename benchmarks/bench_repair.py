@@ -16,12 +16,11 @@ import pathlib
 import sys
 import time
 
-from bench_closed_loop import Table, ping_pong
-
 from aforesaid import Config, Node
 from aforesaid.core import MILLISECOND, SECOND
 from aforesaid.transport.address import Address
 from aforesaid.transport.proxy import LossyRelay, Weather
+from bench_closed_loop import Table, ping_pong
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "tests"))
 
