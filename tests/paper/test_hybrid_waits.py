@@ -20,6 +20,7 @@ from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMu
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.printed import PrintedSps
 from support.harness import Recorder
 
 DELAY = 10
@@ -61,7 +62,7 @@ def waits(kind: Any, hits: int) -> list[int]:
     return waited
 
 
-@pytest.mark.parametrize("kind", [HybridSps, HybridMulticastSps])
+@pytest.mark.parametrize("kind", [PrintedSps, HybridSps, HybridMulticastSps])
 def test_the_waits_of_sps_grow_with_every_hit(kind: Any) -> None:
     waited = waits(kind, 100)
     assert waited[-1] > 40 * ROUND_TRIP

@@ -332,9 +332,9 @@ def reproduce(
 
     Runs are spread over all cores, or over a cluster with --master, and kept in OUT/runs: started again, only
     what is missing is run, so a figure changes its format or title in a moment. The fleet compiles for half a
-    minute the first time; 10,000 processes then take about a minute. A violation stops all with its message
-    and process, and exit code 1. Each FIGURE.json has seeds, settings and versions; docs/reproduce.md tells
-    more.
+    minute the first time; 10,000 processes then take about half a minute. A violation stops all with its
+    message and process, and exit code 1. Each FIGURE.json has seeds, settings and versions; docs/reproduce.md
+    tells more.
 
     [dim]aforesaid reproduce figure5 --processes 100 --processes 1000 --seeds 10[/dim]
     [dim]aforesaid reproduce figure5 --seeds 20 --set period_ms=30000 --format pdf --no-title[/dim]
