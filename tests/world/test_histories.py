@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, HistoryLost, Misuse, Node
+from aforesaid import Config, HistoryLost, Message, Misuse, Node
 from aforesaid.world.world import World
 from world.node_stage import PORT, Stage, play, told
 
@@ -197,6 +197,49 @@ def test_who_is_told_that_messages_are_lost_may_go_on_without_them() -> None:
         numbers = [int(each.rstrip(b"\0")) for each in stage.heard["bob"][:-1]]
         ((_, last),) = stage.lost["bob"].spans.values()
         assert numbers == list(range(last, 100))
+
+    play(scene)
+
+
+def test_what_is_found_to_be_lost_while_somebody_catches_up_is_lost_there_too() -> None:
+    """Dave has asked alice for the past when she hears of carol, who was alone, that messages are lost; he
+    joins after that, and has no other word of them than what stands in alice's log."""
+
+    async def scene(stage: Stage) -> None:
+        goes_on = asyncio.Event()
+
+        async def slowly(node: Node[Any], message: Message[Any]) -> None:
+            if node.name == "dave":
+                await goes_on.wait()
+            stage.heard[node.name].append(message.payload)
+
+        stage.hear = slowly
+        stage.goes_on = {"alice", "bob", "dave"}
+        await founded(stage, "alice", "bob")
+        # Only she keeps little: the logs of the others never run over, which would tell dave as well.
+        await stage.start("carol", **SMALL, contact=at(stage.world, "alice"))
+        await stage.until(lambda: caught_up(stage, "carol"), "carol is not inside")
+        for other in ("alice", "bob", "dave"):
+            stage.world.network.cut(other, "carol")
+            stage.world.network.cut("carol", other)
+        await say(stage, "alice", *range(30))
+        await asyncio.sleep(20.0)
+        for number in range(100):
+            await stage.say("carol", b"%d" % number + bytes(2000))
+        stage.history["dave"] = "all"
+        contact, queues = at(stage.world, "alice"), {"in_messages": 8}
+        await stage.start("dave", **KEEPS, contact=contact, queues=queues)
+        await asyncio.sleep(5.0)
+        stage.world.network.heal()
+        await stage.until(lambda: "alice" in stage.lost, "carol is not back", 120.0)
+        assert not caught_up(stage, "dave")
+        goes_on.set()
+        await stage.until(lambda: caught_up(stage, "dave"), "dave does not catch up")
+        await stage.until(lambda: "dave" in stage.lost, "dave is not told that messages are lost")
+        assert stage.lost["dave"].spans == stage.lost["alice"].spans
+        await say(stage, "carol", 1000)
+        await stage.until(lambda: b"1000" in stage.heard["dave"], "dave hears no more")
+        assert stage.heard["dave"] == stage.heard["alice"]
 
     play(scene)
 
