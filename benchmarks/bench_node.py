@@ -23,12 +23,13 @@ import asyncio
 import importlib.util
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -364,6 +365,21 @@ async def nats(
     await connection.close()
 
 
+def free_ports(count: int) -> list[str]:
+    """Nobody's just now, of UDP and of TCP."""
+    with ExitStack() as stack:
+        ports: list[str] = []
+        while len(ports) < count:
+            datagrams = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            datagrams.bind(("127.0.0.1", 0))
+            port = datagrams.getsockname()[1]
+            streams = stack.enter_context(socket.socket())
+            with suppress(OSError):
+                streams.bind(("127.0.0.1", port))
+                ports.append(str(port))
+        return ports
+
+
 def has_nats() -> bool:
     return shutil.which("nats-server") is not None and importlib.util.find_spec("nats") is not None
 
@@ -376,12 +392,22 @@ def nats_server(port: str) -> Iterator[list[float]]:
     )
     took: list[float] = []
     try:
+        until_it_listens(server, int(port))
         yield took
         ticks = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         took.append(sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
     finally:
         server.terminate()
         server.wait()
+
+
+def until_it_listens(server: "subprocess.Popen[bytes]", port: int) -> None:
+    for _ in range(500):
+        assert server.poll() is None, "nats-server has ended"
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"nats-server does not listen at port {port}")
 
 
 class Stopwatch:
@@ -417,7 +443,7 @@ class Found(NamedTuple):
 
 def ends_of(what: str, key: Path, count: int, hearers: int) -> tuple[list[list[float]], float]:
     """What the ends print, the speaker last; and the server's seconds."""
-    ports = [str(40_000 + (os.getpid() * 7 + offset) % 20_000) for offset in range(hearers + 1)]
+    ports = free_ports(hearers + 1)
     command = [sys.executable, __file__, what, str(key), str(count)]
     with nats_server(ports[0]) if what in OVER_NATS else nullcontext([0.0]) as took:
         ends = [

@@ -78,6 +78,7 @@ TERMS = {
     "hybrid_multicast": HYBRID,
     "hybrid_multicast_sps": SPS,
     "hybrid_multicast_in_order": HYBRID,
+    "hybrid_adaptive_multicast": ADAPTIVE,
 }
 """The paper's terms: metadata, process, sender, receiver, non-causal latency, in transit, control frames.
 What is in order is ours; its terms are argued in protocols/delivery/hybrid_in_order.py."""

@@ -83,6 +83,18 @@ def test_a_violation_is_found_by_clicking(
     assert shown.inner_text("#callout") == causal.witnesses[0].sentence
 
 
+def test_a_page_of_several_runs_opens_where_something_broke(
+    open_page: Open, traces: dict[str, MemoryTrace], tmp_path: Path
+) -> None:
+    file = tmp_path / "kept first.html"
+    file.write_text(page([packed(traces[name], check(traces[name])) for name in ("causal", "unordered")]))
+    shown = open_page(file)
+    assert shown.evaluate("explorer.run.name") == "unordered"
+    shown.keyboard.press("n")
+    assert shown.is_visible("#callout")
+    assert open_page(file, "#run=causal").evaluate("explorer.run.name") == "causal"
+
+
 def test_pointing_at_a_message_lights_up_its_past_and_future(
     open_page: Open, demo: Path, traces: dict[str, MemoryTrace], keep_picture: Keep
 ) -> None:

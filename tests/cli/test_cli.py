@@ -189,7 +189,7 @@ def test_explore_shows_saves_and_replays_the_shortest_violation(aforesaid: Run) 
     assert code in (0, 3)
     Path("s.json").write_text("{}")
     code, _, err = aforesaid("explore", "reliable", "--replay", "s.json")
-    assert (code, "not a schedule file" in err) == (2, True)
+    assert (code, "not a schedule file" in err and ".json: " in err) == (2, True)
 
 
 def test_the_catalog_lists_and_explains(aforesaid: Run) -> None:

@@ -56,6 +56,12 @@ def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
     assert out.splitlines()[:2] == ["p1#17 was said at 1,474.3 ms.", "It was delivered at p0 at 1,910.3 ms."]
 
 
+def test_a_place_that_is_not_there_is_no_silent_node(aforesaid: Run) -> None:
+    code, _, err = aforesaid("why", "traces/run=mistyped", "p1#17")
+    assert code == 2
+    assert "traces/run=mistyped does not exist" in err
+
+
 def test_a_process_is_asked_of_runs_only(aforesaid: Run, tmp_path: Path) -> None:
     code, _, err = aforesaid("why", str(tmp_path), "p1#17", "p0")
     assert code == 2

@@ -295,6 +295,8 @@ def test_processes_whose_masks_take_several_words_deliver_once() -> None:
 def test_limits_are_told() -> None:
     with pytest.raises(Misuse, match="period"):
         replace(Paper(10, delay_ms=2_500.0).plan(), period=5_000_000_000).validate()
+    with pytest.raises(Misuse, match="patience"):
+        replace(Paper(10).plan(), patience=0).validate()
     falling = np.array([[0, 10**9], [10**6, 1]], np.int64)
     with pytest.raises(Misuse, match="overtake"):
         replace(Paper(10).plan(), delay=falling).validate()

@@ -74,8 +74,16 @@ def test_a_parser_reads_what_a_node_tells(algorithm: str, monkeypatch: pytest.Mo
             assert 0 < found["aforesaid_oldest_wait_seconds", "carol"] < PATIENCE_S
             assert ("aforesaid_oldest_wait_seconds", "bob") not in found
             assert ("aforesaid_journal_unforced_records",) not in found
+            assert found["aforesaid_acknowledgment_seconds_count",] == 0, "carol has none of it"
+            assert found["aforesaid_inbox_dwell_seconds_count",] == 0, "nobody takes it"
+            heard = await values(nodes["bob"])
+            assert heard["aforesaid_inbox_dwell_seconds_bucket", "+Inf"] == 3
+            assert 0 < heard["aforesaid_inbox_dwell_seconds_sum",] < PATIENCE_S
             alice.evict("carol")
+            await until(lambda: alice.status()["latency"]["acknowledged"]["count"] == 3, "bob lacks some")
             found = await values(alice)
+            assert found["aforesaid_acknowledgment_seconds_count",] == 3
+            assert 0 < found["aforesaid_acknowledgment_seconds_sum",] < 3 * PATIENCE_S
             assert found["aforesaid_evictions_total",] == found["aforesaid_peers", "evicted"] == 1
             assert ("aforesaid_oldest_wait_seconds", "carol") not in found
 
@@ -112,6 +120,7 @@ def test_a_changing_group_tells_its_metrics_too() -> None:
             assert (
                 found["aforesaid_said_messages_total",] == found["aforesaid_delivered_messages_total",] == 1
             )
+            assert ("aforesaid_acknowledgment_seconds_count",) not in found, "it cannot know"
 
     run(main())
 

@@ -6,9 +6,11 @@ A failure prints the plan and the line that plays it again.
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -18,7 +20,10 @@ from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMu
 from aforesaid.protocols.delivery.hybrid_multicast import HybridMulticast
 from aforesaid.protocols.delivery.hybrid_multicast_sps import HybridMulticastSps
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
+from oracle.fates import ADAPTIVE_FATES, FATES, Fates
 from oracle.world import Build, Plan, World, random_plan
+
+P = TypeVar("P", bound=Plan)
 
 VARIANTS: dict[str, tuple[Build, bool, bool]] = {
     "basic": (HybridBasic, False, False),
@@ -33,8 +38,8 @@ VARIANTS: dict[str, tuple[Build, bool, bool]] = {
 }
 """By name: how to build a process, whether it is SPS-optimal, whether it is given multicasts."""
 
-RUNS = (1, 4, 1, 2)
-"""Up to how many messages are said at once, by seed."""
+RUNS = (1, 4, 2, 12)
+"""Up to how many messages are said at once, by seed: three worlds of four speak in runs."""
 
 CRASHES = ("", "together", "apart", "wrongly", "alone", "several")
 
@@ -51,8 +56,17 @@ def play(name: str, plan: Plan) -> World:
 
 
 def campaign(name: str, crash: str, seeds: range) -> list[World]:
-    plans = (random_plan(seed, VARIANTS[name][2], crash) for seed in seeds)
-    return [play(name, replace(plan, runs=RUNS[plan.seed % len(RUNS)])) for plan in plans]
+    return [play(name, in_runs(random_plan(seed, VARIANTS[name][2], crash))) for seed in seeds]
+
+
+def in_runs(plan: P) -> P:
+    return replace(plan, runs=RUNS[plan.seed % len(RUNS)])
+
+
+def fates_of(worlds: Iterable[World]) -> str:
+    """What befell their runs."""
+    fates = sum((world.fates for world in worlds), Fates())
+    return ", ".join(f"{fates[fate]:,} {fate}" for fate in (*FATES, *ADAPTIVE_FATES) if fates[fate])
 
 
 def main(arguments: list[str]) -> None:
@@ -65,8 +79,9 @@ def main(arguments: list[str]) -> None:
             permits = sum(world.judge.permits for world in worlds)
             sys.stdout.write(
                 f"{name:26}{crash or 'no crash':10}{runs:8,} runs, all well; something waited in {waits:,}, "
-                f"{permits:,} permits; {perf_counter() - began:.1f} s\n"
+                f"{permits:,} permits; {perf_counter() - began:.1f} s\n  runs: {fates_of(worlds)}\n"
             )
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

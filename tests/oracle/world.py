@@ -13,7 +13,9 @@ from typing import Any
 
 from aforesaid.core import MessageId
 from aforesaid.protocols.delivery import hybrid_frames
+from aforesaid.protocols.delivery.hybrid_batches import Batched
 from oracle import judge, mind
+from oracle.fates import Fates
 from oracle.inside import look, unfinished
 from support.harness import Recorder
 
@@ -73,18 +75,21 @@ class Ear(Recorder):
                 world.judge.sent(i, j, world.translated(message))
             if j in world.crashed:
                 continue
+            copies = 1
             if not world.healed and world.chance.random() < world.plan.loss:
-                continue
-            world.flying.append((i, j, message))
-            if world.plan.repeat and world.chance.random() < world.plan.repeat:
-                world.flying.append((i, j, message))
+                copies = 0
+            elif world.plan.repeat and world.chance.random() < world.plan.repeat:
+                copies = 2
+            world.flying += [(i, j, message)] * copies
+            world.fates.sent(message, copies)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
         origin = self.world.rank[message_id.origin]
         if payload != (origin, message_id.number):
             raise mind.Broken(f"{self.i} delivers {payload} as {message_id}")
-        if self.due not in (None, payload):
-            raise mind.Broken(f"{self.i} delivers {payload} in the middle of a run, before {self.due}")
+        follows = (origin, message_id.number - 1) in self.world.parts
+        if self.due != (payload if follows else None):
+            raise mind.Broken(f"{self.i} delivers {payload} where {self.due or 'a run'} is due")
         self.world.got[self.i].append(payload)
         if payload in self.world.parts:
             self.due = origin, message_id.number + 1
@@ -119,6 +124,8 @@ class World:
         """Who is evicted, and how many may be told of it before the end."""
         self.crashed: set[int] = set()
         self.peek = peek
+        self.batched = isinstance(self.machines[0], Batched)
+        self.fates = Fates()
         self.flying: list[tuple[int, int, Any]] = []
         self.sinks = [Ear(self, i) for i in range(plan.processes)]
         self.timers = [sink.timers for sink in self.sinks]
@@ -146,6 +153,8 @@ class World:
             message_id = self.machines[i].send(names, (i, number), self.now, sink)
         if message_id != MessageId(self.names[i], 0, number):
             raise mind.Broken(f"numbering: {message_id} should have number {number}")
+        self.fates.count("said", parts)
+        self.fates.count("to several", parts and len(targets) > 1)
         self._over(i)
         return number
 
@@ -162,7 +171,9 @@ class World:
     def peer_down(self, i: int, as_it_does: Any, peer: str, *rest: Any) -> None:
         """Told by the director, or by a frame that may tell of several: one eviction after the other."""
         if peer != self.names[i]:
-            self.judge.evicted(i, self.rank[peer])
+            j = self.rank[peer]
+            self.judge.evicted(i, j)
+            self.fates.gone(self.machines[i], peer, [f for a, b, f in self.flying if (a, b) == (j, i)])
         as_it_does(peer, *rest)
 
     def arrive(self, place: int) -> None:
@@ -179,8 +190,14 @@ class World:
             return
         if not isinstance(message, hybrid_frames.Notice):
             self.judge.received(j, i, self.translated(message))
+        before = self._delivered(j, i)
         self.machines[j].receive(self.names[i], message, self.now, self.sinks[j])
+        self.fates.came(message, before, self._delivered(j, i))
         self._over(j)
+
+    def _delivered(self, j: int, i: int) -> int:
+        """How far j has delivered what i said to it."""
+        return self.judge.minds[j].last.get(i, 0)
 
     def expire(self, i: int) -> None:
         timer = min(self.timers[i], key=lambda timer: (self.timers[i][timer], timer))
@@ -223,14 +240,15 @@ class World:
 
     def _note_unfinished(self, i: int) -> None:
         """A step that leaves something over may flag, or owe, what it would not otherwise."""
-        if self.peek:
+        if self.batched:
             self.judge.minds[i].unfinished |= unfinished(self.machines[i])
 
     def _over(self, i: int) -> None:
         if self.sinks[i].due is not None:
             raise mind.Broken(f"{i} ends a step in the middle of a run, before {self.sinks[i].due}")
-        if self.peek:
+        if self.batched:
             self.judge.minds[i].unfinished = unfinished(self.machines[i])
+            self.fates.over(self.machines[i])
         self.judge.settled(i)
         if self.peek:
             self.look(self.machines[i])

@@ -144,3 +144,37 @@ def test_killed_with_9_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     assert last["verdict"] == "violated"
     assert "refresh" not in page.read_text()
     assert "a promise was broken" in page.read_text()
+
+
+def test_an_alarm_that_nobody_heard_rings_again_while_the_next_watch_runs(tmp_path: Path) -> None:
+    """Not only when that one ends: it may run for months."""
+    files, out, page = GrowingFiles(SEED, tmp_path, steps=300), tmp_path / "out", tmp_path / "live.html"
+    while files.left:
+        files.grow(10_000)
+    command = [sys.executable, "-m", "aforesaid", "watch", str(files.directory), "--out", str(out), "--json"]
+    command += ["--master", "local[2]", "--on-violation"]
+    deaf = subprocess.run(
+        [*command, "exit 7", "--until-idle", "1"], capture_output=True, text=True, timeout=SECONDS_MAX
+    )
+    assert deaf.returncode == 1
+    assert "exit 7" in deaf.stderr
+    heard = tmp_path / "heard.json"
+    listening = [*command, f"cat > {heard}.new; mv {heard}.new {heard}", "--page", str(page)]
+    process = subprocess.Popen(listening, stdout=subprocess.PIPE, text=True)
+    try:
+        ends = time.monotonic() + SECONDS_MAX / 2
+        while not heard.exists():
+            assert time.monotonic() < ends, "nobody was told while it ran"
+            time.sleep(0.1)
+        told = json.loads(heard.read_text())
+        while told["sentence"] not in page.read_text():
+            assert time.monotonic() < ends, "the page does not tell what is known"
+            time.sleep(0.1)
+        assert "a promise was broken so far" in page.read_text()
+        process.terminate()
+        assert (
+            process.communicate(timeout=SECONDS_MAX)[0].splitlines()[-1].startswith('{"verdict": "violated"')
+        )
+    finally:
+        process.kill()
+        process.wait()

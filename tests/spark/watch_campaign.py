@@ -1,9 +1,9 @@
 """A watch killed with -9 again and again while logs grow: no verdict is lost or repeated.
 
-    python tests/spark/watch_campaign.py [KILLS]
+    python tests/spark/watch_campaign.py [KILLS [SEED]]
 
-Each life is ended at a moment of its own, while Spark starts or in the middle of a batch. In the end the
-tables hold what `check` finds in the same segments, each violation once.
+Each life is ended at a moment of its own, which SEED decides, while Spark starts or in the middle of a
+batch. In the end the tables hold what `check` finds in the same segments, each violation once.
 """
 
 import subprocess
@@ -23,8 +23,8 @@ STEPS = 3_000
 LIFE_S = (8.0, 25.0)
 
 
-def main(kills: int) -> None:
-    random = Random(kills)
+def main(kills: int, seed: int) -> None:
+    random = Random(seed)
     with tempfile.TemporaryDirectory() as directory:
         files, out = GrowingFiles(SEED, Path(directory), STEPS), Path(directory) / "out"
         share = files.left // (kills * 20) + 1
@@ -57,4 +57,5 @@ def main(kills: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+    given = [*map(int, sys.argv[1:]), *(50, 1)[len(sys.argv) - 1 :]]
+    main(given[0], given[1])

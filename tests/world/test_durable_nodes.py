@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, Node, Superseded
+from aforesaid import Config, Message, Node, Superseded
 from aforesaid.core import Misuse
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.transport import Address, dial
@@ -333,6 +333,41 @@ def test_what_waits_after_a_restart_has_waited_since_then(algorithm: str) -> Non
         await asyncio.sleep(5)
         (wait,) = stage.nodes["alice"].waits()
         assert 5 <= wait["seconds"] < 7
+
+    play(scene)
+
+
+@pytest.mark.parametrize("algorithm", ["waiting", "hybrid_multicast_in_order"])
+@pytest.mark.parametrize("durability", ["none", "batch"])
+def test_latency_is_told_by_how_long_it_was(algorithm: str, durability: str) -> None:
+    """Between bounds that are twice each other."""
+
+    def near(facts: dict[str, Any], seconds: float) -> int:
+        """How many took about as long."""
+        (below,) = [[0, 0], *(each for each in facts["within_s"] if each[0] < seconds)][-1:]
+        above = next(each for each in facts["within_s"] if each[0] >= seconds)
+        return int(above[1] - below[1])
+
+    async def scene(stage: Stage) -> None:
+        facts = {**FACTS, "algorithm": algorithm, "durability": durability}
+        await stage.group("alice", "bob", **facts)
+        alice, bob = stage.nodes["alice"], stage.nodes["bob"]
+        await stage.until(lambda: alice.peers["bob"] == bob.peers["alice"] == "connected", "not met")
+        weather = stage.world.network.weather
+        weather.delay_s, weather.jitter_s = 1.0, 0.0
+
+        async def slow(node: Node[Any], message: Message[Any]) -> None:
+            await asyncio.sleep(10 if node.name == "bob" else 0)
+
+        stage.hear = slow
+        for payload in (b"1", b"2", b"3"):
+            await stage.say("alice", payload)
+        await stage.until(lambda: bob.status()["latency"]["inbox"]["count"] == 3, "bob has not taken all")
+        acknowledged, inbox = alice.status()["latency"]["acknowledged"], bob.status()["latency"]["inbox"]
+        assert acknowledged["count"] == near(acknowledged, 2.1) == 3
+        assert acknowledged["sum_s"] == pytest.approx(3 * 2, rel=0.1)
+        assert near(inbox, 10) == near(inbox, 20) == 1
+        assert inbox["sum_s"] == pytest.approx(10 + 20, rel=0.1)
 
     play(scene)
 

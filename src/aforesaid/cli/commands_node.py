@@ -102,6 +102,8 @@ def why(
 
         explain_run(place, message, process, as_json)
         return
+    if not Path(place).exists():
+        raise Misuse(f"{place} does not exist; name a run, or the directory of a live node")
     if process is not None:
         raise Misuse(f"{place} holds no runs; of a live node, ask with its directory and a message only")
     from aforesaid.cli.node import explain

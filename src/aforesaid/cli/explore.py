@@ -79,6 +79,8 @@ def read_schedule(path: Path) -> Schedule:
         return Schedule.from_json(path.read_bytes())
     except OSError as error:
         raise Misuse(f"cannot read schedule {path}: {error.strerror}") from error
+    except Misuse as error:
+        raise Misuse(f"{path}: {error}") from error
 
 
 def _print(found: Exploration, name: str, save: Path | None) -> None:

@@ -23,6 +23,7 @@ from aforesaid.core import Misuse
 from aforesaid.pipeline.interrupt import interruptible, within
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.pipeline.watching import Batch, Watch, WatchOptions
+from aforesaid.pipeline.watching.ledger import Row
 from aforesaid.report.live import POINTS_MAX, LivePage, live_page
 from aforesaid.storage import is_local, place, put_file, remove_tree
 
@@ -60,12 +61,19 @@ def watch_segments(
             alarm.ring(batch.told.violations, watch.judge.required)
 
         watch = Watch(spark, segments, out, options, tell)
-        shown.watch = watch
+        shown.begin(watch)
+        # What a watch before found, and was killed, or not listened to, before it could tell.
+        alarm.ring(_known(watch), watch.judge.required)
         report, last = _watched(watch, shown, until_idle)
         witnesses = [each for verdict in report.verdicts.values() for each in verdict.witnesses]
         alarm.ring(witnesses, report.required)
     _print_end(watch, report, last, out, as_json)
     return EXIT_OF_VALUE[report.value()]
+
+
+def _known(watch: Watch) -> list[Violation]:
+    """The first violations of each property that are written down."""
+    return [each for first in watch.judge.witnesses.values() for each in first]
 
 
 def _watched(watch: Watch, shown: "_Shown", until_idle: float | None) -> tuple[Report, list[Violation]]:
@@ -108,18 +116,29 @@ class _Shown:
         self._stale = True
         self.watch: Watch | None = None
 
+    def begin(self, watch: Watch) -> None:
+        """What is known already, if a watch before got so far."""
+        self.watch = watch
+        if watch.judge.origin is not None:
+            self._take(watch, watch.ledger.rows, _known(watch))
+
     def tell(self, batch: Batch) -> None:
         """After each batch, in the thread that judged it."""
         if self.watch is None:
             return
-        judge, content = self.watch.judge, self._content
-        required = judge.required
-        content.progress = [*content.progress, batch.row][-POINTS_MAX:]
-        found = [each for each in batch.told.violations if each.property in required]
-        content.sentences += [(each.property, each.sentence) for each in found][
-            : SENTENCES_MAX - len(content.sentences)
-        ]
-        counts = judge.counts
+        self._take(self.watch, [batch.row], batch.told.violations)
+        if self._as_json:
+            _print_line({"batch": batch.row})
+            for each in batch.told.violations:
+                required = each.property in self.watch.judge.required
+                _print_line({"violation": each.to_dict(), "required": required})
+
+    def _take(self, watch: Watch, rows: list[Row], violations: list[Violation]) -> None:
+        judge, content = watch.judge, self._content
+        required, counts = judge.required, judge.counts
+        content.progress = [*content.progress, *rows][-POINTS_MAX:]
+        found = [(each.property, each.sentence) for each in violations if each.property in required]
+        content.sentences += found[: SENTENCES_MAX - len(content.sentences)]
         content.value = "violated" if any(counts[name] for name in required) else "kept"
         content.verdicts = [
             (name, "violated" if counts[name] else "kept", counts[name], "" if counts[name] else "so far")
@@ -130,10 +149,6 @@ class _Shown:
         ]
         content.warnings = list(judge.warnings)
         self._stale = True
-        if self._as_json:
-            _print_line({"batch": batch.row})
-            for each in batch.told.violations:
-                _print_line({"violation": each.to_dict(), "required": each.property in required})
 
     def end(self, report: Report) -> None:
         content = self._content

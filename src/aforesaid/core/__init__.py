@@ -39,6 +39,7 @@ from aforesaid.core.ports import (
     Machine,
     Say,
     Speaker,
+    TakesRuns,
     Timer,
     saying,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "Run",
     "Say",
     "Speaker",
+    "TakesRuns",
     "Timer",
     "Vector",
     "Windowed",

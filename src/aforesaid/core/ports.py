@@ -63,6 +63,14 @@ class Effects(Protocol):
         """A number below count: the only nondeterminism, seeded in sim and node, enumerated in explore."""
 
 
+class TakesRuns:
+    """An effects sink that takes the messages of a run all at once. Others get them one by one."""
+
+    def deliver_run(self, origin: Process, incarnation: int, first: int, payloads: Sequence[Payload]) -> None:
+        """As `deliver` for each of them, in order; their numbers are consecutive."""
+        raise NotImplementedError
+
+
 class Machine(Protocol):
     """What every protocol is to its host, whatever it offers to the application."""
 

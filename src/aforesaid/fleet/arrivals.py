@@ -15,7 +15,19 @@ from aforesaid.fleet.lists import row
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
 from aforesaid.fleet.spray import answer, answered, period_over, take_arc
 from aforesaid.fleet.states import Due, Kind, News
-from aforesaid.fleet.tables import fifo, hot, links, prefetch, processes, rows, slots, wired, wires
+from aforesaid.fleet.tables import (
+    fifo,
+    hot,
+    links,
+    logs,
+    masks,
+    prefetch,
+    processes,
+    rows,
+    slots,
+    wired,
+    wires,
+)
 from aforesaid.fleet.wiring import unwire
 from aforesaid.fleet.wishes import mediated, retention_expired
 
@@ -64,6 +76,20 @@ def fetch_ends(w: State, place: int) -> None:
         at = processes(w)[fifo(w)[(place + 1) & room] & LOW].ends.at
         for line in range(ENDS_LINES):
             prefetch(rows(w), at, line)
+        if fifo(w)[place & room] == -1 - Kind.BUFFER:
+            fetch_logs(w, place)
+
+
+@inner
+def fetch_logs(w: State, place: int) -> None:
+    """Fetch where the logs begin that the buffer at a place of the FIFO is about; its link was fetched."""
+    room, ring, log = fifo(w).shape[0] - 1, masks(w).shape[0] - 1, logs(w)
+    ends, args = fifo(w)[(place + 1) & room], fifo(w)[(place + 3) & room]
+    source, p, lid = ends >> 32, ends & LOW, (fifo(w)[(place + 2) & room] >> 32) - 1
+    prefetch(log, source * log.shape[1] + (((args >> 32) - 1) & ring), 0)
+    prefetch(log, source * log.shape[1] + (((args >> 32) - 1) & ring), 1)
+    prefetch(log, p * log.shape[1] + (end_of(w, lid, p).log_first & ring), 0)
+    prefetch(log, p * log.shape[1] + (end_of(w, lid, p).log_first & ring), 1)
 
 
 @inner

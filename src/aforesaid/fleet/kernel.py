@@ -93,13 +93,24 @@ def step(w: State, until: int) -> None:
         take_timer(w, lane)
         p = expire(w, w.taken.due, w.taken.order, w.taken.first, w.taken.second)
     else:
-        end = runs(w)[w.run_head & (runs(w).shape[0] - 1)].end
-        p = receive(w, end)
-        if w.head == end:
-            w.run_head += 1
+        arrivals(w)
+        p = -1
     if p >= 0:
         follow_up(w, p)
     close_run(w)
+
+
+@inner
+def arrivals(w: State) -> None:
+    """All that arrives at this moment. What was planned or due then has gone first, and nothing that arrives
+    makes anything due at once: every wait takes time. Without a delay, what it sends arrives behind it."""
+    end = runs(w)[w.run_head & (runs(w).shape[0] - 1)].end
+    while w.head < end and w.status == Status.FINE:
+        p = receive(w, end)
+        if p >= 0:
+            follow_up(w, p)
+    if w.head == end:
+        w.run_head += 1
 
 
 def _run(sources: str) -> Callable[[State, int], None]:

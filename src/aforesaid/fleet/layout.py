@@ -329,6 +329,9 @@ class State(Record):
     routes_stay: int
     detector: int
     bucket: int
+    bucket_at: int
+    bucket_end: int
+    """The bucket that the time is in: no division for a frame."""
     evicted: int
     deliveries: int
     receipts_told: int

@@ -68,6 +68,8 @@ class Plan:
             raise Misuse("a delay may not fall so fast that later frames overtake earlier ones")
         if self.period <= 2 * int(self.delay[:, 1].max()):
             raise Misuse("the exchange period must be longer than there and back")
+        if self.patience < 1:
+            raise Misuse("patience must be longer than no time: what arrives may make nothing due at once")
 
 
 def authors_experiment(processes: int, seed: int = 1) -> Paper:

@@ -1,7 +1,7 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import MARGIN, State
+from aforesaid.fleet.layout import FRAME, MARGIN, State
 from aforesaid.fleet.states import KINDS_COUNTED, Status
 from aforesaid.fleet.tables import delays, fifo, links, processes, runs, series
 
@@ -36,10 +36,17 @@ def send(
         links(w)[about].refs += 1
     if kind < KINDS_COUNTED:
         count_control(w, kind, 1)
-    push(w, -1 - kind)
-    push(w, pair(source, target))
-    push(w, pair(travels + 1, about + 1))
-    push(w, pair(first + 1, second + 1))
+    if w.tail - w.head + MARGIN > fifo(w).shape[0]:
+        stop(w, Status.ROOM, 0, 0)
+    if w.tail - w.head + FRAME > fifo(w).shape[0]:
+        stop(w, Status.FULL, 0, 0)
+        return
+    queue, tail, room = fifo(w), w.tail, fifo(w).shape[0] - 1
+    queue[tail & room] = -1 - kind
+    queue[(tail + 1) & room] = pair(source, target)
+    queue[(tail + 2) & room] = pair(travels + 1, about + 1)
+    queue[(tail + 3) & room] = pair(first + 1, second + 1)
+    w.tail = tail + FRAME
 
 
 @inner
@@ -50,9 +57,8 @@ def pair(first: int, second: int) -> int:
 
 @inner
 def count_control(w: State, kind: int, copies: int) -> None:
-    bucket = w.time // w.bucket
-    if bucket < series(w).shape[0]:
-        series(w)[bucket].control[kind] += copies
+    if w.bucket_at < series(w).shape[0]:
+        series(w)[w.bucket_at].control[kind] += copies
 
 
 @inner
@@ -84,12 +90,11 @@ def delay_now(w: State) -> int:
 @inner
 def advance(w: State, time: int) -> None:
     """Time moves on: integrate what was held meanwhile, bucket by bucket."""
-    now, width = w.time, w.bucket
+    now = w.time
     while now < time:
-        number = now // width
-        until = min(time, (number + 1) * width)
-        if number < series(w).shape[0]:
-            span, bucket = until - now, series(w)[number]
+        until = min(time, w.bucket_end)
+        if w.bucket_at < series(w).shape[0]:
+            span, bucket = until - now, series(w)[w.bucket_at]
             bucket.expected += w.expected * span
             bucket.buffered += w.buffered * span
             bucket.inside += w.inside_count * span
@@ -98,6 +103,8 @@ def advance(w: State, time: int) -> None:
             bucket.receipts += w.receipts - w.receipts_told
             bucket.deliveries += w.deliveries - w.deliveries_told
             w.receipts_told, w.deliveries_told = w.receipts, w.deliveries
+        if until == w.bucket_end:
+            w.bucket_at, w.bucket_end = w.bucket_at + 1, until + w.bucket
         now = until
     w.time = time
 

@@ -86,7 +86,7 @@ class World:
         w.links_left, w.columns_used = len(self.links), plan.processes
         w.period, w.patience, w.tries_max = plan.period, plan.patience, plan.tries
         w.partner_uniform, w.routes_stay = plan.partner_uniform, plan.routes_stay
-        w.detector, w.bucket = plan.detector, plan.bucket
+        w.detector, w.bucket, w.bucket_end = plan.detector, plan.bucket, plan.bucket
         waits = (plan.patience, plan.patience * 3 // 2, 2 * plan.patience, plan.period)
         self._state["waiting"]["wait"] = waits
         w.tracing = plan.traced is None or len(plan.traced) > 0

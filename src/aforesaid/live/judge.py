@@ -5,8 +5,7 @@ While the run goes on, every log counts as not complete and nobody's fate is kno
 violated then is violated whatever comes, and what may still come is left open. At the end, the fates are what
 the logs tell, as for `ingest`, and what is left of the window is judged once more, liveness included.
 
-A message is settled, and forgotten, once it has come to everyone it was owed to; or when it has been in
-flight for `age_s`: then what was owed is remembered as runs of numbers, and the verdict on it is unknown.
+What nothing is asked of any more leaves the window after each judgement (`settling`).
 `recorded` is not judged: no record is believed here, predecessors are derived from the logs themselves.
 """
 
@@ -20,23 +19,20 @@ import msgspec
 import numpy as np
 
 from aforesaid.check.judge import judge, properties_of
-from aforesaid.check.order import Exemption
 from aforesaid.check.reading import Reader, Reading
 from aforesaid.check.verdict import REQUIRED_BY_DEFAULT, Report, Verdict, Violation, required_names
 from aforesaid.core import Misuse, message_label, process_label
 from aforesaid.live.logs import Key, absent, ends_drained, fate, is_linked, numbered, promised, that_took_part
-from aforesaid.live.members import NUMBER, NUMBER_BITS, Member, row_of
+from aforesaid.live.members import Member, founders
 from aforesaid.live.merge import Late, Merge
+from aforesaid.live.settling import KEEP, Settling
 from aforesaid.live.spans import Span
 from aforesaid.live.window import Window, WindowTrace, window_trace
 from aforesaid.trace import Run
-from aforesaid.trace.model import Bools
 from aforesaid.wire.segments import VERSION, Origin
 
 GRACE_S = 5.0
 AGE_S = 60.0
-KEEP = 2_000
-"""So many settled messages are looked at a while longer: a second delivery comes soon, if ever."""
 WITNESSES_MAX = 5
 """So many violations of a property are remembered in words."""
 TOLD_MAX = 100_000
@@ -77,7 +73,7 @@ class Judge:
     def __init__(self, grace_s: float = GRACE_S, age_s: float = AGE_S, keep: int = KEEP) -> None:
         """`grace_s`: how long a log waits for a message that it delivered and nobody has said;
         `age_s`: how long a message is waited for that somebody lacks, or a log that does not grow."""
-        self.grace_s, self.age_s, self.keep = grace_s, age_s, keep
+        self.grace_s, self.age_s = grace_s, age_s
         self.clock_s = 0.0
         self.totals = Totals()
         self.counts: Counter[str] = Counter()
@@ -88,13 +84,13 @@ class Judge:
         """Why a property cannot be said to be kept, whatever comes."""
         self.warnings: list[str] = []
         self._merge, self._window = Merge(self._row), Window()
+        self._settling = Settling(self._merge, self._window, grace_s, age_s, keep)
         self._rows: dict[Key, int] = {}
         self._logs: dict[str, int] = {}
         """The rows of members by the names of their files."""
         self._first: Origin | None = None
         self._told: dict[tuple[Any, ...], None] = {}
         self._multicast = self._newcomers_unsure = False
-        self._settled = 0
 
     @property
     def members(self) -> list[Member]:
@@ -140,7 +136,7 @@ class Judge:
         self._take_said()
         if self._first is not None:
             told.violations = self._judge_now()
-        told.in_flight, told.settled = len(self._window), self._settled
+        told.in_flight, told.settled = len(self._window), self._settling.count
         told.waiting = sum(1 for _ in self._merge.waits())
         self.totals.events += told.events
         return told
@@ -207,12 +203,12 @@ class Judge:
             first = self._first
             if first is None:
                 raise Misuse("a segment does not begin with who wrote it")
-            joins = is_linked(first) and key[0] not in self._founders() if joined is None else joined
+            joins = is_linked(first) and key[0] not in founders(self.members) if joined is None else joined
             facts = {"name": key[0], "incarnation": key[1], "joined": joins, "segment": 0}
             row = self._rows[key] = len(self.members)
             member = Member(msgspec.structs.replace(first, **facts), row=row, grew_s=self.clock_s)
             # Who comes when messages are settled already may have been lacking them.
-            member.lost_count = self._settled > 0 and not joins
+            member.lost_count = self._settling.count > 0 and not joins
             self.members.append(member)
         return self._rows[key]
 
@@ -257,7 +253,7 @@ class Judge:
         found += [violation for late in self._merge.late if (violation := self._late(late)) is not None]
         self._merge.late = []
         new = self._new(found)
-        self._settle(reader, trace, logs)
+        self._settling.settle(reader, trace, logs, self.clock_s, self._promises("stability"))
         return new
 
     def _judged(self, reader: Reader, trace: WindowTrace, judged: tuple[str, ...]) -> Report:
@@ -350,90 +346,6 @@ class Judge:
         first = self._first
         return first is not None and any(name in promised(first, crashed) for crashed in (False, True))
 
-    # Settling
-
-    def _settle(self, reader: Reader, trace: WindowTrace, logs: dict[Key, Member]) -> None:
-        """Forget the first messages, up to one that somebody may still deliver."""
-        count, strange = len(self._window), len(self._merge.phantoms)
-        if not count:
-            return
-        exempt = Exemption(reader.history, reader.recorded)
-        open_ = self._window.for_strangers(self.members)
-        lacking: list[tuple[Member, Bools]] = []
-        for place, (key, member) in enumerate(logs.items()):
-            lacks = self._lacks(reader, trace, exempt, place)[strange:]
-            if member.origin.joined and not member.let_in:
-                # What is for all will be in its base; what is for it by name, somebody knew to be let in.
-                lacks &= ~trace.messages.to_all[strange:]
-            lacking.append((member, lacks))
-            if self._waits_for(key, member, logs):
-                open_ |= lacks
-        if self._promises("stability"):
-            open_ |= self._uncalled(trace, logs)[strange:]
-        if self._strangers_expected(logs):
-            open_[:] = True
-        open_ &= self._window.arrived_s > self.clock_s - self.age_s
-        done = min(int(open_.argmax()) if open_.any() else count, count - self.keep)
-        if done > 0:
-            self._forget(done, lacking)
-
-    def _lacks(self, reader: Reader, trace: WindowTrace, exempt: Exemption, place: int) -> Bools:
-        """What a member is owed, as far as is known, and has not delivered."""
-        messages = trace.messages
-        owed: Bools = messages.to_all.copy()
-        owed[reader.history.addressed(place)] = True
-        owed[trace.log(place).message] = False
-        not_owed = exempt.of(place)
-        return owed if not_owed is None else owed & ~not_owed
-
-    def _waits_for(self, key: Key, member: Member, logs: Mapping[Key, Member]) -> bool:
-        """Whether what a member lacks may still be delivered by it, or be missed in the end."""
-        silent_s = self.clock_s - member.grew_s
-        if silent_s < self.grace_s:
-            return True  # What others have to tell of its end may be on its way.
-        if member.ended is not None:
-            return silent_s < self.age_s and fate(key, logs) == "alive"
-        return silent_s < self.age_s and fate(key, logs) != "evicted"
-
-    def _strangers_expected(self, logs: Mapping[Key, Member]) -> bool:
-        """Whether a founder has not been seen yet, and may come."""
-        there = {name for name, _ in logs}
-        return bool(self._founders() - there) and self.clock_s < self.age_s
-
-    def _founders(self) -> set[str]:
-        groups = {member.origin.group for member in self.members if not member.origin.joined}
-        return {name for group in groups for name in group}
-
-    def _uncalled(self, trace: WindowTrace, logs: dict[Key, Member]) -> Bools:
-        """What its origin has not called stable, and may."""
-        uncalled = np.ones(len(trace.messages), np.bool_)
-        calls = trace.stabilities
-        uncalled[calls.message[trace.messages.origin[calls.message] == calls.process]] = False
-        waited = np.array([*(self._waits_for(key, each, logs) for key, each in logs.items()), False])
-        uncalled &= waited[trace.messages.origin]
-        return uncalled
-
-    def _forget(self, done: int, lacking: list[tuple[Member, Bools]]) -> None:
-        merge, key = self._merge, self._window.key[:done]
-        origin, number = key >> NUMBER_BITS, key & NUMBER
-        for member, lacks in lacking:
-            lacked = np.flatnonzero(lacks[:done])
-            for row in np.unique(origin[lacked]).tolist():
-                member.lacks(row, number[lacked][origin[lacked] == row].tolist())
-        for row in np.unique(origin).tolist():
-            self.members[row].settled = int(number[origin == row].max())
-        for each in key.tolist():
-            del merge.after[each]
-        settled = np.array([member.settled for member in self.members], np.int64)
-        for member in self.members:
-            for seen in (member.log, member.calls):
-                phantom = seen.key >= 1 << 62
-                seen.keep(phantom | ((seen.key & NUMBER) > settled[row_of_all(seen.key)]))
-            member.base = tuple(each for each in member.base if (each & NUMBER) > settled[row_of(each)])
-            member.frontier = {each for each in member.frontier if (each & NUMBER) > settled[row_of(each)]}
-        self._window.settle(done)
-        self._settled += done
-
     # The end
 
     def _ended(self, properties: Sequence[str] | None) -> tuple[Report, list[Violation]]:
@@ -477,12 +389,10 @@ class Judge:
 
 def restored(state: bytes) -> Judge:
     """The judge as it was saved. A pickle: who can write where it lies can run code here."""
-    judge: Judge = pickle.loads(state)
+    judge = pickle.loads(state)
+    if not isinstance(judge, Judge):
+        raise TypeError(f"the state of a judge is expected, not {type(judge).__name__}")
     return judge
-
-
-def row_of_all(key: Any) -> Any:
-    return (key & ~(1 << 62)) >> NUMBER_BITS
 
 
 def _violations(report: Report) -> list[Violation]:

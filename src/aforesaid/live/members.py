@@ -164,3 +164,9 @@ class Member(Log):
     @property
     def lacking(self) -> int:
         return sum(last - first + 1 for runs in self.lacked.values() for first, last in runs)
+
+
+def founders(members: Sequence[Member]) -> set[str]:
+    """The names of the founding group."""
+    groups = {member.origin.group for member in members if not member.origin.joined}
+    return {name for group in groups for name in group}

@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 
 from aforesaid.core import Acknowledging, MessageId, Nanoseconds, Process, Windowed
+from aforesaid.ground import ground
 from aforesaid.node.config import Queues
+from aforesaid.node.latency import Histogram
 from aforesaid.node.messages import Receipt
 from aforesaid.node.retention import Retention
 
@@ -21,6 +23,8 @@ class Flight:
     """Whether it can be told who has delivered a message."""
     held = 0
     """How many own messages are under way, as far as accounts are kept."""
+    acknowledged: Histogram | None = None
+    """How long own messages were under way, as far as accounts are kept."""
 
     def room(self) -> int:
         """For how many more messages there is room."""
@@ -60,6 +64,8 @@ class Window(Flight):
         self._pending: deque[Receipt] = deque()
         self.held = 0
         self._bytes = 0
+        self.acknowledged: Histogram = Histogram()
+        self._now = ground().monotonic_ns
 
     def room(self) -> int:
         room = 0 if self._bytes >= self._queues.out_bytes else self._queues.out_messages - self.held
@@ -76,14 +82,21 @@ class Window(Flight):
                 return receipt.said_ns
         return None
 
-    def _add(self, receipt: Receipt) -> None:
+    def add(self, receipt: Receipt) -> None:
+        """It is under way."""
         self._pending.append(receipt)
         self.held += receipt.count
         self._bytes += receipt.size
 
-    def _done(self) -> Receipt:
+    @property
+    def bytes_left(self) -> int:
+        """As long as this is more than 0 there is room in bytes."""
+        return self._queues.out_bytes - self._bytes
+
+    def _done(self, now: Nanoseconds) -> Receipt:
         """The oldest is under way no more."""
         receipt = self._pending.popleft()
+        self.acknowledged.add(now - receipt.said_ns, receipt.count)
         self.held -= receipt.count
         self._bytes -= receipt.size
         return receipt
@@ -98,13 +111,16 @@ class WindowFlight(Window):
         super().__init__(queues)
         self._machine = machine
         self._watched: dict[int, Receipt] = {}
+        """Someone waits for the delivery of these."""
+        self._awaited: deque[Receipt] = deque()
+        """Or for their being stable; the others need not be told."""
         self.closed: Exception | None = None
         """Why nothing more will be found out."""
 
     def said(self, receipt: Receipt) -> None:
         if receipt.id.number >= self._machine.stable_below:
             receipt.begin(self)
-            self._add(receipt)
+            self.add(receipt)
 
     def resume(self, last: MessageId, now: Nanoseconds) -> None:
         for number in range(self._machine.stable_below, last.number + 1):
@@ -112,16 +128,44 @@ class WindowFlight(Window):
 
     def settle(self) -> None:
         pending, first = self._pending, self._machine.stable_below
-        while pending and pending[0].id.number < first:
-            receipt = self._done()
-            if self._watched:
-                self._watched.pop(receipt.id.number, None)
-            receipt.has_become_stable()
+        if not pending or pending[0].id.number >= first:
+            if not self._watched:
+                return
+        else:
+            self._settle_below(first)
         # To ask may be to say what was gathered, which comes back here.
         for number, receipt in list(self._watched.items()):
             if not self._waiting(receipt):
                 self._watched.pop(number, None)
                 receipt.has_been_delivered()
+
+    def _settle_below(self, first: int) -> None:
+        """All messages of a lower number are stable: they are under way no more."""
+        pending, count, size = self._pending, 0, 0
+        now, acknowledged = self._now(), self.acknowledged
+        while pending and pending[0].id.number < first:
+            receipt = pending.popleft()
+            acknowledged.add(now - receipt.said_ns, receipt.count)
+            count += receipt.count
+            size += receipt.size
+        self.held -= count
+        self._bytes -= size
+        for receipt in [each for each in self._watched.values() if each.id.number < first]:
+            del self._watched[receipt.id.number]
+            receipt.has_become_stable()
+        while self._awaited and self._awaited[0].id.number < first:
+            self._awaited.popleft().has_become_stable()
+
+    def keeps(self, receipt: Receipt) -> bool:
+        """Whether it is under way."""
+        return bool(self._pending) and receipt.id.number >= self._pending[0].id.number
+
+    def await_stable(self, receipt: Receipt) -> None:
+        """Someone waits until this message and all before it are stable."""
+        at = len(self._awaited)
+        while at and self._awaited[at - 1].id.number > receipt.id.number:
+            at -= 1
+        self._awaited.insert(at, receipt)
 
     def watch(self, receipt: Receipt) -> None:
         """Someone waits for the delivery of this message."""
@@ -163,7 +207,7 @@ class FrameFlight(Window):
         """Of each message under way, the last frame on each link when it was said."""
 
     def said(self, receipt: Receipt) -> None:
-        self._add(receipt)
+        self.add(receipt)
         self._frames.append(dict(self._links.sent()))
         self.settle()
 
@@ -172,7 +216,7 @@ class FrameFlight(Window):
 
     def settle(self) -> None:
         while self._pending and not any(self._lacks(*frame) for frame in self._frames[0].items()):
-            self._done()
+            self._done(self._now())
             self._frames.popleft()
 
     def waits(self) -> Mapping[Process, Receipt]:

@@ -25,6 +25,7 @@ from aforesaid.core import (
     Owing,
     Process,
     Speaker,
+    TakesRuns,
     Timer,
     declaration_of,
     order_of,
@@ -35,6 +36,7 @@ from aforesaid.node.building import backlog_of, flight_of, machine_of
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.endings import Evicted, Isolated, Superseded
+from aforesaid.node.flight import WindowFlight
 from aforesaid.node.groups import Groups
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
@@ -62,7 +64,7 @@ LIDS_MAX = 256
 """Link instances that are remembered of one connection."""
 
 
-class Host:
+class Host(TakesRuns):
     """The protocol of one node, and its effects sink."""
 
     def __init__(
@@ -100,6 +102,7 @@ class Host:
         """Set once this incarnation is a member of its group."""
         self.error: Exception | None = None
         self.flight = flight_of(self._runs or self._speaker, config, self._towards_links)
+        self._window = self.flight if isinstance(self.flight, WindowFlight) else None
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._expired)
         self._outbox = Outbox()
@@ -152,6 +155,18 @@ class Host:
             return self._say(targets, payloads)
         except Busy:
             return None
+
+    def join_run(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
+        """Say it if it may join the run that is being said: most messages go this way. Else None."""
+        message_id = None if self._runs is None else self._runs.join(targets, payload)
+        window = self._window
+        if message_id is None or window is None:
+            return None
+        size = len(payload)
+        self._unflushed += size
+        receipt = Receipt(message_id, size, self.now(), 1, window)
+        window.add(receipt)
+        return receipt
 
     async def say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
         """Say them once there is room; cancelled before that, nothing was said."""
@@ -210,7 +225,7 @@ class Host:
         """The application took, or acknowledged, a message."""
         if self._senders.waiting:
             self._senders.wake()
-        if not self.inbox.full:
+        if (self._backlog.frames or self._paused) and not self.inbox.full:
             if self._backlog.frames and not self._feeding:
                 self._feeding = True
                 self._loop.call_soon(self._feed_backlog)
@@ -235,6 +250,7 @@ class Host:
     def end(self, error: Exception) -> None:
         """No more calls to the protocol."""
         self.error = self.error or error
+        self._bind_run()
         self._timers.clear()
         self._backlog.clear()
         self.flight.close(error)
@@ -370,6 +386,7 @@ class Host:
         if reason == STRANGER and self.groups.will_learn(peer):
             return
         self.refusals.turned_away(peer, reason)
+        self._bind_run()
         if reason == EVICTED and self.groups.has_taken_leave:
             self.groups.end()
         elif reason == EVICTED:
@@ -431,6 +448,17 @@ class Host:
         else:
             self.inbox.put(message_id, payload.payload, payload.after, self._order)
 
+    def deliver_run(self, origin: Process, incarnation: int, first: int, payloads: Sequence[Any]) -> None:
+        if self._order is not None:
+            for number, payload in enumerate(payloads, first):
+                self.deliver(MessageId(origin, incarnation, number), payload)
+            return
+        if self.recorder is not None:
+            wall = self.wall()
+            for number in range(first, first + len(payloads)):
+                self.recorder.add(("d", origin, incarnation, number, wall))
+        self.inbox.put_run(origin, incarnation, first, payloads)
+
     def numbered(self, message_id: MessageId) -> None:
         self.record("s", message_id.number, self.wall(), ())
 
@@ -485,12 +513,29 @@ class Host:
         if not self.flight.tells:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
+        self._let_join()
         if self._outbox.count >= FLUSH_FRAMES:
             self._flush_due = True
             self._flush_if_due()
         else:
             self._flush_soon()
         return receipt
+
+    def _let_join(self) -> None:
+        """How much more may be said in this run without all these questions. None of the answers changes
+        before it is closed; but for those who bind it (`Runs.bind`)."""
+        runs, window = self._runs, self._window
+        if runs is None or window is None or self._senders.waiting or self.gone or self.groups.leaving:
+            return
+        count, size = self._room(), window.bytes_left
+        if runs.to_itself:
+            count, size = self.inbox.left_for_own(len(runs.payloads), runs.size, count, size)
+        if not self.refusals.theirs:
+            runs.free(count, size)
+
+    def _bind_run(self) -> None:
+        if self._runs is not None:
+            self._runs.bind()
 
     def _say_run(self, targets: tuple[Process, ...], payloads: list[bytes]) -> None:
         """What was gathered goes to the protocol."""

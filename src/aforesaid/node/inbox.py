@@ -7,18 +7,39 @@ a busy talker waits when it has reached that, and does not keep out what others 
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from aforesaid.core import RUN_MAX, Ids, MessageId, PartialOrder, Process
+from msgspec import Struct
+
+from aforesaid.core import RUN_MAX, Ids, MessageId, Nanoseconds, PartialOrder, Process, new
 from aforesaid.core import Message as Frame
 from aforesaid.core.fields import PAYLOAD, marked
+from aforesaid.ground import ground
+from aforesaid.node.latency import Histogram
 from aforesaid.node.messages import Message
 
 Interrupt: TypeAlias = Callable[[], None]
 
 FEW_MESSAGES = 16
 """So many are handed on before they are acknowledged; with more, acks do not wait for the application."""
+
+
+class Folded(Struct, gc=False):
+    """The messages of a run, as they lie in the queue."""
+
+    origin: Process
+    incarnation: int
+    first: int
+    payloads: Sequence[bytes]
+    came_ns: Nanoseconds
+
+    def messages(self, acknowledge: Callable[[Message[Any]], None] | None) -> list[Message[Any]]:
+        origin, incarnation, came = self.origin, self.incarnation, self.came_ns
+        return [
+            Message(new(MessageId, (origin, incarnation, number)), payload, acknowledge, (), None, None, came)
+            for number, payload in enumerate(self.payloads, self.first)
+        ]
 
 
 class Inbox:
@@ -28,8 +49,14 @@ class Inbox:
     """What is put into it."""
 
     def __init__(
-        self, messages_max: int, bytes_max: int, acknowledge: Callable[[Message[Any]], None], name: Process
+        self,
+        messages_max: int,
+        bytes_max: int,
+        acknowledge: Callable[[Message[Any]], None] | None,
+        name: Process,
     ) -> None:
+        """`acknowledge`: what a message calls when the application has done with it; None: who takes it has
+        done with it."""
         self.messages_max = messages_max
         self.bytes_max = bytes_max
         self.messages = 0
@@ -37,6 +64,8 @@ class Inbox:
         self.bytes = 0
         self.delivered = 0
         """How many ever came."""
+        self.dwell = Histogram()
+        """How long messages lay here until the application took them."""
         self._own_messages = 0
         """How many of them this node said itself."""
         self._own_bytes = 0
@@ -51,15 +80,25 @@ class Inbox:
         self.handing = 0
         """Answers on their way to the tasks that asked: what was delivered after them waits for that."""
         self._acknowledge = acknowledge
+        self._folded = 0
+        """How many runs are in the queue as they came: their messages are made when they are taken."""
+        self._ordered = False
+        """Whether messages carry their frontier: who takes them tells so."""
         self._queue: deque[Any] = deque()
         self._takers: list[asyncio.Future[None]] = []
         """Who waits for a message; some may have been cancelled."""
         self._closed: Exception | None = None
+        self._now = ground().monotonic_ns
+
+    @property
+    def asks(self) -> bool:
+        """Whether messages count until they are acknowledged."""
+        return self._acknowledge is not None
 
     @property
     def few(self) -> bool:
         """True if there is something to take, and not more than the application takes in no time."""
-        return 0 < len(self._queue) <= FEW_MESSAGES
+        return 0 < len(self._queue) <= FEW_MESSAGES and not self._folded
 
     @property
     def full(self) -> bool:
@@ -83,6 +122,12 @@ class Inbox:
         """Whether these of this node itself would leave no room for more of them."""
         return self._own_messages + messages >= self.messages_max or self._own_bytes + size >= self.bytes_max
 
+    def left_for_own(self, messages: int, size: int, count_max: int, size_max: int) -> tuple[int, int]:
+        """How many more messages, and bytes, of this node itself do not fill it (`fills_with_own`), besides
+        these."""
+        left = self.messages_max - self._own_messages - messages - 1
+        return min(count_max, left), min(size_max, self.bytes_max - self._own_bytes - size)
+
     def put(
         self,
         message_id: MessageId,
@@ -91,24 +136,57 @@ class Inbox:
         order: PartialOrder | None = None,
         offset: int | None = None,
     ) -> None:
-        self._queue.append(self.made(message_id, payload, self._acknowledge, after, order, offset))
+        message = self.made(message_id, payload, self._acknowledge, after, order, offset, self._now())
+        self._queue.append(message)
         self.messages += 1
         self.delivered += 1
         self.bytes += len(payload)
         if message_id.origin == self._name:
             self._own_messages += 1
             self._own_bytes += len(payload)
+        if order is not None:
+            self._ordered = True
         if self._takers:
             self._wake()
+
+    def put_run(self, origin: Process, incarnation: int, first: int, payloads: Sequence[bytes]) -> None:
+        """All messages of a run, from this number on."""
+        count, size = len(payloads), sum(map(len, payloads))
+        self._queue.append(Folded(origin, incarnation, first, payloads, self._now()))
+        self._folded += 1
+        self.messages += count
+        self.delivered += count
+        self.bytes += size
+        if origin == self._name:
+            self._own_messages += count
+            self._own_bytes += size
+        if self._takers:
+            self._wake()
+
+    def take_now(self) -> Message[Any] | None:
+        """The next message, if it is there and nothing has to be told besides; None: `take` it."""
+        queue = self._queue
+        if not queue or self._acknowledge is not None or self._ordered:
+            return None
+        if type(queue[0]) is not Message:
+            if type(queue[0]) is not Folded:
+                return None
+            self._unfold()
+        message: Message[Any] = queue.popleft()
+        self.dwell.add(self._now() - message.came_ns)
+        self._free(message)
+        return message
 
     async def take(self) -> Message[Any] | None:
         """The next message; None once the inbox is closed and empty."""
         while True:
             if (not self._queue or self.handing) and not await self._something():
                 return None
+            if type(self._queue[0]) is Folded:
+                self._unfold()
             message: Message[Any] | Interrupt = self._queue.popleft()
             if isinstance(message, Message):
-                message.taken()
+                self._took(message, self._now())
                 return message
             message()
 
@@ -118,14 +196,38 @@ class Inbox:
         first = await self.take()
         if first is None:
             return []
-        batch, queue = [first], self._queue
-        while len(batch) < most and self._is_message_next():
+        batch, queue, now = [first], self._queue, self._now()
+        while len(batch) < most and queue:
+            if type(queue[0]) is Folded:
+                if len(batch) + len(queue[0].payloads) <= most:
+                    batch += self._taken_whole(queue.popleft(), now)
+                    continue
+                self._unfold()
+            if not isinstance(queue[0], Message):
+                break
             batch.append(queue.popleft())
-            batch[-1].taken()
+            self._took(batch[-1], now)
         return batch
 
-    def _is_message_next(self) -> bool:
-        return bool(self._queue) and isinstance(self._queue[0], Message)
+    def _took(self, message: Message[Any], now: Nanoseconds) -> None:
+        """It goes to the application."""
+        self.dwell.add(now - message.came_ns)
+        message.taken()
+        if self._acknowledge is None:
+            self._free(message)
+
+    def _unfold(self) -> None:
+        """Make the messages of the run that is next."""
+        self._folded -= 1
+        self._queue.extendleft(reversed(self._queue.popleft().messages(self._acknowledge)))
+
+    def _taken_whole(self, run: Folded, now: Nanoseconds) -> list[Message[Any]]:
+        """The messages of a run, all taken at once."""
+        self._folded -= 1
+        self.dwell.add(now - run.came_ns, len(run.payloads))
+        if self._acknowledge is None:
+            self._free_all(run.origin, len(run.payloads), sum(map(len, run.payloads)))
+        return run.messages(self._acknowledge)
 
     def interrupt(self, call: Interrupt) -> None:
         """Something that the application is to hear between messages: called when it comes to that place."""
@@ -139,23 +241,23 @@ class Inbox:
         self._wake()
 
     def done(self, message: Message[Any]) -> None:
-        self.messages -= 1
-        self.bytes -= len(message.payload)
-        if message.origin == self._name:
-            self._own_messages -= 1
-            self._own_bytes -= len(message.payload)
+        """The application has done with it: its place is free."""
+        self._free(message)
 
-    def done_all(self, batch: list[Message[Any]]) -> None:
-        """The same for all of these, which need not be acknowledged any more."""
-        size, own = sum([len(message.payload) for message in batch]), []
-        for message in batch:
-            message.acknowledged()
-            if message.id.origin == self._name:
-                own.append(len(message.payload))
-        self.messages -= len(batch)
+    def _free(self, message: Message[Any]) -> None:
+        size = len(message.payload)
+        self.messages -= 1
         self.bytes -= size
-        self._own_messages -= len(own)
-        self._own_bytes -= sum(own)
+        if message.id.origin == self._name:
+            self._own_messages -= 1
+            self._own_bytes -= size
+
+    def _free_all(self, origin: Process, count: int, size: int) -> None:
+        self.messages -= count
+        self.bytes -= size
+        if origin == self._name:
+            self._own_messages -= count
+            self._own_bytes -= size
 
     async def _something(self) -> bool:
         """Returns when there is a message, or will be none: False."""

@@ -8,12 +8,11 @@ that asked has gone on with it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
 from aforesaid.core import SECOND, Ids, MessageId, Misbehaviour, Nanoseconds, PartialOrder, Process
-from aforesaid.ground import ground
 from aforesaid.node.endings import Closed
 from aforesaid.node.inbox import Inbox, Interrupt
 from aforesaid.node.letters import Answered, Letter, Letters, Published, Subscribed, opened
@@ -52,7 +51,6 @@ class LetterInbox(Inbox):
         requests.gone_on = self._gone_on
         self._told: dict[Process, Nanoseconds] = {}
         """By origin, when it was last told of it."""
-        self._now = ground().monotonic_ns
 
     def put(
         self,
@@ -64,13 +62,18 @@ class LetterInbox(Inbox):
     ) -> None:
         super().put(message_id, payload, after, order, offset)
         letter = self._queue[-1]
-        letter.letters = self._letters
+        letter.letters, letter.size = self._letters, len(payload)
         try:
             letter.form = opened(payload)
         except Exception as error:
             self._unreadable(letter, error)
         self._sort(letter)
         self._leave_by_itself()
+
+    def put_run(self, origin: Process, incarnation: int, first: int, payloads: Sequence[bytes]) -> None:
+        """Each letter is opened as it is delivered."""
+        for number, payload in enumerate(payloads, first):
+            self.put(MessageId(origin, incarnation, number), payload)
 
     async def take(self) -> Message[Any] | None:
         letter = await super().take()
@@ -81,16 +84,14 @@ class LetterInbox(Inbox):
         """As there, up to where an answer stands: who asked goes on before what follows is taken."""
         first = await self.take()
         batch: list[Message[Any]] = [] if first is None else [first]
-        while batch and len(batch) < most and not self.handing and self._is_message_next():
+        while batch and len(batch) < most and not self.handing and self._is_letter_next():
             batch.append(self._queue.popleft())
-            batch[-1].taken()
+            self._took(batch[-1], self._now())
             self._leave_by_itself()
         return batch
 
-    def done_all(self, batch: list[Message[Any]]) -> None:
-        for message in batch:
-            message.acknowledged()
-            self.done(message)
+    def _is_letter_next(self) -> bool:
+        return bool(self._queue) and isinstance(self._queue[0], Message)
 
     def close(self, error: Exception | None = None) -> None:
         super().close(error)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Generic, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from aforesaid.core import Ids, MessageId, Misuse, PartialOrder, Process
+from aforesaid.core import Misuse, Process
 from aforesaid.node.messages import Message, Receipt
 from aforesaid.node.payloads import Codec, P
 
@@ -91,31 +91,19 @@ def opened(data: bytes) -> Form:
     return _decoder.decode(memoryview(data)[1:]) if data[:1] == MARK else Said(data)
 
 
-class Letter(Message[P]):
+class Letter(Message[P], eq=False):
     """A message of such a node: in the inbox first as bytes, then with its value as payload."""
 
-    __slots__ = ("_answered", "form", "letters", "ours", "read", "size")
-
-    def __init__(
-        self,
-        message_id: MessageId,
-        payload: Any,
-        acknowledge: Callable[[Message[P]], None],
-        after: Ids = (),
-        order: PartialOrder | None = None,
-        offset: int | None = None,
-    ) -> None:
-        super().__init__(message_id, payload, acknowledge, after, order, offset)
-        self.size = len(payload)
-        """In bytes, while it is in the inbox and when it is not any more."""
-        self.form: Form | None = None
-        """None: it could not be read."""
-        self.letters: Letters[P] | None = None
-        self.ours = False
-        """Whether it is the node's own to take: no application is to see it."""
-        self.read = False
-        """Whether the payload is its value."""
-        self._answered = False
+    size: int = 0
+    """In bytes, while it is in the inbox and when it is not any more."""
+    form: Form | None = None
+    """None: it could not be read."""
+    letters: Letters[P] | None = None
+    ours: bool = False
+    """Whether it is the node's own to take: no application is to see it."""
+    read: bool = False
+    """Whether the payload is its value."""
+    _answered: bool = False
 
     @property
     def topic(self) -> str | None:

@@ -39,6 +39,8 @@ def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     begin = 0
     while begin < len(payloads):
         part = payloads[begin : begin + RUN_MAX]
-        count = max(1, sum(size <= PART_BYTES for size in accumulate(map(len, part))))
+        count = len(part)
+        if sum(map(len, part)) > PART_BYTES:
+            count = max(1, sum(size <= PART_BYTES for size in accumulate(map(len, part))))
         yield part[:count]
         begin += count

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
 
+from msgspec import Struct
+
 from aforesaid.core import Ids, MessageId, Misuse, Nanoseconds, PartialOrder, Process
 from aforesaid.node.payloads import P
 
@@ -14,28 +16,21 @@ if TYPE_CHECKING:
     from aforesaid.node.flight import WindowFlight
 
 
-class Message(Generic[P]):
+# One is made for every message, and one receipt: msgspec makes them in half the time.
+class Message(Struct, Generic[P], eq=False):
     """A message as it was delivered."""
 
-    __slots__ = ("_acknowledge", "_after", "_order", "id", "offset", "payload")
-
-    def __init__(
-        self,
-        message_id: MessageId,
-        payload: P,
-        acknowledge: "Callable[[Message[P]], None]",
-        after: Ids = (),
-        order: PartialOrder | None = None,
-        offset: int | None = None,
-    ) -> None:
-        self.id = message_id
-        self.payload = payload
-        self._acknowledge: Callable[[Message[P]], None] | None = acknowledge
-        self._after = after
-        self._order = order
-        """Of the incarnation that it was delivered to; None if messages do not carry their frontier."""
-        self.offset = offset
-        """Its number among all that this node has delivered, from 1; None: the node does not survive."""
+    id: MessageId
+    payload: P
+    _acknowledge: "Callable[[Message[P]], None] | None" = None
+    """None: its place in the queue is free, or will be without anybody's word."""
+    _after: Ids = ()
+    _order: PartialOrder | None = None
+    """Of the incarnation that it was delivered to; None if messages do not carry their frontier."""
+    offset: int | None = None
+    """Its number among all that this node has delivered, from 1; None: the node does not survive."""
+    came_ns: Nanoseconds = 0
+    """When it was delivered to this node, by the monotonic clock."""
 
     @property
     def origin(self) -> Process:
@@ -114,28 +109,25 @@ def _id_of(message: Message[Any] | MessageId) -> MessageId:
     return message.id if isinstance(message, Message) else message
 
 
-class Receipt:
+class Receipt(Struct, eq=False):
     """What became of a message that was said, or of several said at once, where the algorithm can tell."""
 
-    # One is made for every message: what is seldom used is set when it is.
+    id: MessageId
+    """Of the last one, if they are several."""
+    size: int
+    said_ns: Nanoseconds = 0
+    """When it was said, by the monotonic clock."""
+    count: int = 1
+    """How many messages were said at once with it, itself included: they have consecutive numbers, and the
+    same receivers."""
+    _flight: "WindowFlight | None" = None
+    """Who knows what becomes of it."""
     lost: frozenset[Process] = frozenset()
     """Receivers that were evicted, or left, before they acknowledged it: they may not have it."""
-    untold = ""
+    untold: str = ""
     """The algorithm's name, if it cannot tell."""
     _delivered: asyncio.Future[None] | None = None
     _stable: asyncio.Future[None] | None = None
-
-    def __init__(self, message_id: MessageId, size: int, said_ns: Nanoseconds = 0, count: int = 1) -> None:
-        self.id = message_id
-        """Of the last one, if they are several."""
-        self.count = count
-        """How many messages were said at once with it, itself included: they have consecutive numbers, and
-        the same receivers."""
-        self.size = size
-        self.said_ns = said_ns
-        """When it was said, by the monotonic clock."""
-        self._flight: WindowFlight | None = None
-        """Who keeps it while it is under way; None once all that can be told is told."""
 
     async def delivered(self) -> frozenset[Process]:
         """Returns once every receiver has delivered the message; those in the result were evicted instead."""
@@ -149,7 +141,9 @@ class Receipt:
     async def stable(self) -> frozenset[Process]:
         """As `delivered`, for this message and all that this node said before it: nobody waits for them."""
         if flight := self._under_way():
-            self._stable = self._stable or asyncio.get_running_loop().create_future()
+            if self._stable is None:
+                self._stable = asyncio.get_running_loop().create_future()
+                flight.await_stable(self)
             self._despair(flight)
             await asyncio.shield(self._stable)
         return self.lost
@@ -163,7 +157,6 @@ class Receipt:
             self._delivered.set_result(None)
 
     def has_become_stable(self) -> None:
-        self._flight = None
         if self._delivered is not None:
             self.has_been_delivered()
         if self._stable is not None and not self._stable.done():
@@ -181,7 +174,8 @@ class Receipt:
             raise Misuse(
                 f"{self.untold} cannot tell who has delivered a message; hybrid_multicast_in_order can"
             )
-        return self._flight
+        flight = self._flight
+        return flight if flight is not None and flight.keeps(self) else None
 
     def _despair(self, flight: "WindowFlight") -> None:
         if flight.closed is not None:

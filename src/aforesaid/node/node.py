@@ -121,10 +121,10 @@ class Node(Questions[P]):
         self._running  # noqa: B018  (raises if the node was never started)
         automatic = self.config.acks == "automatic"
         while batch := await self._inbox.take_all(BATCH_MAX):
-            if automatic and not self._survives:
+            if automatic and not self._hands_on_again:
                 self._acknowledge_all(batch)
             yield batch
-            if automatic and self._survives:
+            if automatic and self._hands_on_again:
                 for message in batch:
                     message.ack()
 
@@ -132,7 +132,10 @@ class Node(Questions[P]):
         return self
 
     async def __anext__(self) -> Message[P]:
-        self._running  # noqa: B018  (raises if the node was never started)
+        host = self._running
+        if (taken := self._inbox.take_now()) is not None:
+            host.taken()
+            return taken
         if self._untaken is not None:
             self._untaken.ack()
             self._untaken = None
@@ -149,6 +152,7 @@ class Node(Questions[P]):
                 self._untaken = message
             else:
                 message.ack()
+                self._running.taken()
         return message
 
     def on_snapshot(
@@ -217,9 +221,9 @@ class Node(Questions[P]):
             self._host.taken()
 
     def _acknowledge_all(self, batch: list[Message[P]]) -> None:
-        self._inbox.done_all(batch)
-        if self._host is not None:
-            self._host.taken()
+        for message in batch if self._inbox.asks else ():
+            message.ack()
+        self._running.taken()
 
     def _acknowledge_durably(self, message: Message[Any]) -> None:
         self._acknowledge(message)
@@ -252,16 +256,19 @@ class Node(Questions[P]):
 
     def _say_now(self, audience: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if there is room and it is not the loop's turn: most messages go this way."""
-        payload = self._checked(payload)
+        if type(payload) is not bytes or len(payload) > self._payload_bytes_max:
+            payload = self._checked(payload)
         self._turn += 1 + len(payload) // TURN_BYTES
         if self._turn >= TURN_MESSAGES or self._closing or self._host is None:
             self._turn = 0
             return None
-        return self._host.say_now(audience, (payload,))
+        return self._host.join_run(audience, payload) or self._host.say_now(audience, (payload,))
 
     async def _say_many(self, audience: tuple[Process, ...], payloads: Iterable[P]) -> Receipt:
         data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
-        said = [self._checked(payload) for payload in data]
+        said: list[bytes] = list(data)
+        if set(map(type, said)) != {bytes} or max(map(len, said)) > self._payload_bytes_max:
+            said = [self._checked(payload) for payload in said]
         receipt = await say_many(said, partial(self._say_some, audience))
         if self._survives:
             await self._forced()

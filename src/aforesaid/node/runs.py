@@ -6,7 +6,9 @@ these numbers, and nothing of them has left. A run is no larger than what leaves
 takes it whole; a message that is larger by itself is alone in its run.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate
 from typing import Protocol
 
 from aforesaid.core import (
@@ -57,6 +59,29 @@ class Runs(Windowed):
         self.to_itself = False
         """Whether it is for this node, too."""
         self._size = self._size_max = self._first = self._count_max = 0
+        self._free_count = self._free_size = 0
+        """Up to how many parts, and bytes, this run takes messages without anybody being asked."""
+
+    def free(self, count: int, size: int) -> None:
+        """So many messages more, as long as they are no more bytes, may join this run (`join`): nobody else
+        waits for room, and nothing has to be noted of them but that they are under way."""
+        self._free_count = min(self._count_max, len(self.payloads) + count)
+        self._free_size = min(self._size_max, self._size + size)
+
+    def bind(self) -> None:
+        """Each message is to be asked for again."""
+        self._free_count = 0
+
+    def join(self, targets: tuple[Process, ...], payload: bytes) -> MessageId | None:
+        """Say this, too, if it may join the run; None: it must be asked for."""
+        gathered = self.payloads
+        count = len(gathered)
+        size = self._size + len(payload) + PART_BYTES
+        if count >= self._free_count or size > self._free_size or targets != self._targets or not count:
+            return None
+        self._size = size
+        gathered.append(payload)
+        return new(MessageId, (self._name, self._incarnation, self._first + count))
 
     def add(self, targets: tuple[Process, ...], payloads: Sequence[bytes], size: int) -> MessageId:
         """Say these, of so many bytes, too; the id of the last. Busy, with nothing changed, if the protocol
@@ -89,6 +114,11 @@ class Runs(Windowed):
             self.close()
 
     @property
+    def size(self) -> int:
+        """Of its messages, in bytes, at most."""
+        return self._size
+
+    @property
     def room(self) -> int:
         """How many more messages the protocol takes."""
         return self._machine.room - len(self.payloads)
@@ -100,14 +130,23 @@ class Runs(Windowed):
         self._first, self._count_max = machine.next_number, min(machine.room, self._parts_max)
         self._targets, self._size, self.to_itself = targets, 0, self._name in targets
         self._size_max = min(self._piece_bytes() - REST_BYTES, self._payload_bytes_max)
+        self._free_count = 0
         self.payloads = []
         return self.payloads
 
     def _add_some(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> MessageId:
         """More than one run holds: each as full as it may be."""
-        for payload in payloads:
-            last = self.add(targets, (payload,), len(payload))
-        return last
+        ends, begin = list(accumulate((len(payload) + PART_BYTES for payload in payloads), initial=0)), 0
+        while begin < len(payloads):
+            if begin:
+                self.close()
+                self._open(targets, 1)
+            most = min(len(payloads), begin + self._count_max)
+            end = max(begin + 1, bisect_right(ends, ends[begin] + self._size_max, begin, most + 1) - 1)
+            self.payloads += payloads[begin:end]
+            self._size = ends[end] - ends[begin]
+            begin = end
+        return new(MessageId, (self._name, self._incarnation, self._first + len(self.payloads) - 1))
 
     # ------------------------------------------------------------------- for who keeps account of messages
 

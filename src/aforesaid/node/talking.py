@@ -111,7 +111,8 @@ class Talking(Generic[P]):
         config, queues = self.config, self.config.queues
         bounds = queues.in_messages, queues.in_bytes
         if payload is None:
-            return Inbox(*bounds, acknowledge, config.name)
+            by_taking = config.acks == "automatic" and not (config.survives or config.keeps)
+            return Inbox(*bounds, None if by_taking else acknowledge, config.name)
         self._letters = Letters(codec_of(payload), self.send)
         topics = Topics(config.name, not self._addressed)
         requests = Requests(self._gone, config.heartbeat_s)

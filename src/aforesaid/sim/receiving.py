@@ -80,8 +80,9 @@ class Receiving:
         self._seats = seats
         self._places: dict[type, int | None] = {}
         """By kind of frames, what `way_to` tells."""
-        self._ways: dict[type, Callable[[Any], Any] | None] = {}
-        """By kind of frames, what finds in them what they bring; None: they bring nothing."""
+        self.ways: dict[type, Callable[[Any], Any]] = {}
+        """By kind of frames, what finds in them what they bring. Most bring a seat what has reached it
+        before: the simulation looks by these, and calls `comes` for the others only."""
         self._several: dict[int, Several] = {}
         """By their ids, frames that were looked into."""
         self._nothing = Several()
@@ -123,23 +124,19 @@ class Receiving:
                 del seat.held[said]
 
     def comes(self, seat: "Seat", source: Process, frame: Any) -> None:
-        """A frame is about to be received. Most bring one message, which has come before: this is hot."""
-        try:
-            way = self._ways[type(frame)]
-        except KeyError:
-            way = self._learn(frame)
-        if way is None:
-            return
+        """A frame is about to be received that may bring something new."""
         index = seat.index
         try:
-            brought = way(frame)
-            if index in brought.reached:
-                return
+            brought = (self.ways.get(type(frame)) or self._learn(frame))(frame)
+            reached = brought.reached
         except AttributeError:
             # Inside it is of another kind than the first one was.
-            self._ways[type(frame)] = self._walk
+            self.ways[type(frame)] = self._walk
             brought = self._walk(frame)
-        brought.reached.add(index)
+            reached = brought.reached
+        if index in reached:
+            return
+        reached.add(index)
         if type(brought) is Said:
             seat.fresh[brought] = self._seats[source].index
             return
@@ -148,7 +145,7 @@ class Receiving:
                 said.reached.add(index)
                 seat.fresh[said] = self._seats[source].index
 
-    def _learn(self, frame: Any) -> Callable[[Any], Any] | None:
+    def _learn(self, frame: Any) -> Callable[[Any], Any]:
         """If this frame brings one message, those of its kind are taken to have it in the same place."""
         path: list[str] = []
         inside, place = frame, self._place(type(frame))
@@ -156,14 +153,15 @@ class Receiving:
             path.append(inside._fields[place])
             inside = inside[place]
             place = self._place(type(inside))
-        way: Callable[[Any], Any] | None = self._walk
+        way: Callable[[Any], Any] = self._walk
         if type(inside) is Said:
             way = attrgetter(".".join(path))
         elif not hasattr(inside, "_fields") and _inside(inside) is not None:
             way = attrgetter(".".join((*path, "payload")))
         elif place is not None and not path:
-            way = None
-        self._ways[type(frame)] = way
+            nothing = self._nothing
+            way = lambda _: nothing  # noqa: E731
+        self.ways[type(frame)] = way
         return way
 
     def _walk(self, frame: Any) -> Said | Several:

@@ -255,7 +255,12 @@ class Simulation:
             receiving = self.receiving
             self.counters.arrived += 1
             if receiving is not None:
-                receiving.comes(seat, source, message)
+                try:
+                    new = seat.index not in receiving.ways[type(message)](message).reached
+                except (KeyError, AttributeError):
+                    new = True
+                if new:
+                    receiving.comes(seat, source, message)
             seat.machine.receive(source, message, self.now, seat)
             if seat.handed:
                 self._hand_over(seat)

@@ -14,6 +14,8 @@ class Sample(NamedTuple):
 
     value: float
     labels: Mapping[str, str] = {}
+    suffix: str = ""
+    """Of a family that has samples of several kinds."""
 
 
 class Family(NamedTuple):
@@ -45,6 +47,7 @@ def _families(status: Mapping[str, Any]) -> Iterable[Family]:
     yield from _counters(status)
     yield from _peers(status)
     yield from _queues(status)
+    yield from _latency(status["latency"])
     if status["journal"] is not None:
         yield from _journal(status["journal"])
 
@@ -90,6 +93,23 @@ def _queues(status: Mapping[str, Any]) -> Iterable[Family]:
     yield Family("aforesaid_protocol_held", "gauge", words, _labelled("kind", status["protocol"]))
 
 
+def _latency(latency: Mapping[str, Any]) -> Iterable[Family]:
+    for name, key, words in (
+        ("acknowledgment", "acknowledged", "From when an own message was said until all receivers had it."),
+        ("inbox_dwell", "inbox", "From when a message was delivered until the application took it."),
+    ):
+        if (facts := latency[key]) is not None:
+            yield Family(f"aforesaid_{name}_seconds", "histogram", words, _histogram(facts), "seconds")
+
+
+def _histogram(facts: Mapping[str, Any]) -> Iterable[Sample]:
+    for bound, count in facts["within_s"]:
+        yield Sample(count, {"le": str(bound)}, "_bucket")
+    yield Sample(facts["count"], {"le": "+Inf"}, "_bucket")
+    yield Sample(facts["count"], suffix="_count")
+    yield Sample(facts["sum_s"], suffix="_sum")
+
+
 def _journal(lag: Mapping[str, float]) -> Iterable[Family]:
     for name, unit, key, words in (
         ("unforced", "records", "records", "Records that are not on the disk yet."),
@@ -108,9 +128,10 @@ def _lines(family: Family) -> Iterable[str]:
     if family.unit:
         yield f"# UNIT {family.name} {family.unit}"
     yield f"# HELP {family.name} {family.help}"
-    for value, labels in family.samples:
+    for value, labels, suffix in family.samples:
         told = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-        yield f"{family.name}{SUFFIX.get(family.kind, '')}{f'{{{told}}}' if told else ''} {value + 0}"
+        name = f"{family.name}{suffix or SUFFIX.get(family.kind, '')}"
+        yield f"{name}{f'{{{told}}}' if told else ''} {value + 0}"
 
 
 def _escaped(text: str) -> str:

@@ -34,6 +34,7 @@ def status_of(node: "Questions[Any]", host: "Host") -> dict[str, Any]:
         "owed": _owed(host),
         "waits": waits_of(host),
         "queues": node.queues(),
+        "latency": _latency(host),
         "protocol": dict(host.machine.gauges()),
         "journal": host.lag() if isinstance(host, SurvivingHost) else None,
         "waits_for": list(host.waits_for) if isinstance(host, SurvivingHost) else [],
@@ -69,6 +70,14 @@ def _state(node: "Questions[Any]", host: "Host") -> str:
     if host.error is not None:
         return "outside" if node.outside else f"failed: {host.error}"
     return "running"
+
+
+def _latency(host: "Host") -> dict[str, Any]:
+    acknowledged = host.flight.acknowledged
+    return {
+        "acknowledged": None if acknowledged is None else acknowledged.facts(),
+        "inbox": host.inbox.dwell.facts(),
+    }
 
 
 def _owed(host: "Host") -> dict[str, int]:

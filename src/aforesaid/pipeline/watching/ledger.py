@@ -14,7 +14,8 @@ it, and writes the same files again; one that was marked is passed over. No rena
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -91,13 +92,16 @@ class Ledger:
         if not marker.exists():
             self._made()
             return fresh
-        told = json.loads(marker.read_text())
-        if told["segments"] != list(segments):
-            raise Misuse(f"{self._out} is of a watch of {', '.join(told['segments'])}; choose another --out")
+        with self._readable(MARKER):
+            told = json.loads(marker.read_text())
+            watched, state = list(told["segments"]), f"state/{told['state']}"
+            self.batch, self.rows = int(told["batch"]), list(told["progress"])
+        if watched != list(segments):
+            raise Misuse(f"{self._out} is of a watch of {', '.join(watched)}; choose another --out")
         if not listing(self._out / "checkpoint"):
             raise Misuse(f"{self._out} has lost its checkpoint; choose another --out or pass --force")
-        self.batch, self.rows = told["batch"], told["progress"]
-        return restored((self._out / "state" / told["state"]).read_bytes())
+        with self._readable(state):
+            return restored((self._out / state).read_bytes())
 
     def commit(
         self, batch: int, judge: Judge, found: Sequence[Violation], row: Row, segments: Sequence[str]
@@ -140,6 +144,15 @@ class Ledger:
             self._write("violations/end.parquet", violation_rows(judge, END, last, report.required))
             self._write("verdicts.parquet", pa.Table.from_pylist(verdicts, schema=VERDICTS))
             self._write("progress/since.parquet", pa.Table.from_pylist(self.rows, schema=PROGRESS))
+
+    @contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        """What cannot be gone on from is no verdict: a pickle that is damaged fails in any way it likes."""
+        try:
+            yield
+        except Exception as error:
+            why = f"{self._out}: {name} cannot be read ({type(error).__name__})"
+            raise Misuse(f"{why}; choose another --out or pass --force") from error
 
     def _made(self) -> None:
         with writing(self._out):

@@ -19,7 +19,7 @@ run is one event, and the arguments for messages are arguments for runs (docs/hy
 from collections.abc import Sequence
 from typing import Any
 
-from aforesaid.core import RUN_MAX, Effects, MessageId, Misuse, Payload, Process, Run, new
+from aforesaid.core import RUN_MAX, Effects, MessageId, Misuse, Payload, Process, Run, TakesRuns, new
 
 
 def run_of(payloads: Sequence[Payload]) -> Any:
@@ -47,5 +47,9 @@ def deliver(origin: Process, incarnation: int, number: int, payload: Any, out: E
     if type(payload) is not Run:
         out.deliver(new(MessageId, (origin, incarnation, number)), payload)
         return
-    for each, part in enumerate(payload, number - len(payload) + 1):
+    first = number - len(payload) + 1
+    if isinstance(out, TakesRuns):
+        out.deliver_run(origin, incarnation, first, payload)
+        return
+    for each, part in enumerate(payload, first):
         out.deliver(new(MessageId, (origin, incarnation, each)), part)

@@ -84,7 +84,8 @@ class App {
   async follow(hash) {
     if (this.run && hash === this.address()) return;
     const asked = new URLSearchParams(hash.slice(1).replaceAll("+", "%2B"));
-    const place = Math.max(0, this.headers.findIndex((header) => header.name === asked.get("run")));
+    const named = this.headers.findIndex((header) => header.name === asked.get("run"));
+    const place = named < 0 ? firstBroken(this.headers) : named;
     if (!this.run || (asked.has("run") && place !== this.place)) await this.open(place);
     if (asked.has("time")) this.setLogical(asked.get("time") === "logical");
     if (asked.has("m")) this.choose(this.run.messageOf(asked.get("m")));
@@ -279,6 +280,12 @@ class App {
 function headersInto(select, headers) {
   select.replaceChildren(...headers.map((header) =>
     el("option", {textContent: `${MARKS[verdictOf(header)[0]]} ${header.name}`})));
+}
+
+// Who names no run sees the first that broke a promise; else one that kept less than all; else the first.
+function firstBroken(headers) {
+  const first = (value) => headers.findIndex((header) => verdictOf(header)[0] === value);
+  return ["violated", "unpromised"].map(first).find((place) => place >= 0) ?? 0;
 }
 
 // Where a violation is marked: at the delivery; where one is missing, at the saying.

@@ -104,3 +104,24 @@ def test_a_directory_of_another_watch_is_refused(tmp_path: Path) -> None:
         path.rmdir()
     with pytest.raises(Misuse, match="has lost its checkpoint"):
         Ledger(tmp_path / "out").opened(SEGMENTS, Judge())
+
+
+@pytest.mark.parametrize("damage", [b"", b"junk", b'{"batch": 1}', b"\x80\x05N."])
+def test_what_cannot_be_gone_on_from_is_no_verdict(tmp_path: Path, damage: bytes) -> None:
+    """An exception would end the command with 1, as if something were violated."""
+    out = tmp_path / "out"
+    play(out, list(batches(Story(1).write(tmp_path / "segments"), Random(1))), 0)
+    (state,) = (out / "state").iterdir()
+    for path in (state, out / module.MARKER):
+        path.write_bytes(damage)
+        with pytest.raises(Misuse, match=rf"{path.name} cannot be read .*; choose another --out"):
+            Ledger(out).opened(SEGMENTS, Judge())
+
+
+def test_a_state_that_is_gone_is_no_verdict(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    play(out, list(batches(Story(1).write(tmp_path / "segments"), Random(1))), 0)
+    (state,) = (out / "state").iterdir()
+    state.unlink()
+    with pytest.raises(Misuse, match="state cannot be read"):
+        Ledger(out).opened(SEGMENTS, Judge())

@@ -4,6 +4,7 @@ What kills a mutant is the judge, by what is delivered, named or left over, and 
 worlds, and many more, leave the algorithm itself unharmed (`test_adaptive_random`).
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -12,8 +13,9 @@ from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from oracle import adaptive_mutants as rules
 from oracle import adaptive_mutants_gone as gone
 from oracle import adaptive_mutants_known as known
+from oracle import adaptive_mutants_runs as runs
 from oracle.adaptive import play
-from oracle.adaptive_campaign import CRASHES
+from oracle.adaptive_campaign import CRASHES, sharp_in_runs
 from oracle.mind import Broken
 from oracle.sharp import Sharp, play_sharp, sharp_plan
 from oracle.world import Plan, random_plan
@@ -36,6 +38,10 @@ class Where(NamedTuple):
         if self.world == "evictions":
             seeds = range(self.seeds)
             return [sharp_plan(seed, self.multicast, crash) for seed in seeds for crash in CRASHES[1:]]
+        if self.world.startswith("runs"):
+            crashes = CRASHES[1:] if self.world == "runs, evictions" else CRASHES[:1]
+            plans = [sharp_in_runs(seed, self.multicast, it) for seed in range(self.seeds) for it in crashes]
+            return [replace(plan, runs=max(2, plan.runs)) for plan in plans]
         if self.world == "lossy":
             return [Sharp(seed, processes=5, messages=30, loss=0.3, aimed=0.6) for seed in range(self.seeds)]
         return [sharp_plan(seed, self.multicast) for seed in range(self.seeds)]
@@ -84,6 +90,15 @@ MUTANTS: dict[type[HybridAdaptive], Where] = {
     gone.LastAckLost: Where(LIVENESS, 2, world="lossy"),
     gone.WaitsForTheGone: Where(LIVENESS, 1, multicast=True, world="evictions"),
     gone.ListensToTheGone: Where("has evicted", 1, multicast=True, world="evictions"),
+    runs.TellsOfTheFirst: Where(LIVENESS, 1, world="runs"),
+    runs.KnowsNothing: Where(CAUSAL, 1, world="runs"),
+    runs.NeedsNoPermit: Where(CAUSAL, 1, world="runs"),
+    runs.NobodyIsNamed: Where(CAUSAL, 1, world="runs"),
+    runs.AcknowledgesAPart: Where(LIVENESS, 1, world="runs"),
+    runs.SplitByABatch: Where(LIVENESS, 1, world="runs"),
+    runs.SentAgainInPart: Where("a run is due", 1, world="runs"),
+    runs.OnePlaceForTheGone: Where(LIVENESS, 2, multicast=True, world="runs, evictions"),
+    runs.LastRunNotFlushed: Where(CAUSAL, 1, multicast=True, world="runs, evictions"),
 }
 
 
@@ -94,7 +109,7 @@ def test_mutants_die(mutant: type[HybridAdaptive]) -> None:
 
 
 def test_every_mutant_is_tried() -> None:
-    kinds = [kind for module in (rules, known, gone) for kind in vars(module).values()]
+    kinds = [kind for module in (rules, known, gone, runs) for kind in vars(module).values()]
     mutants = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, HybridAdaptive)}
     assert mutants - {HybridAdaptive, known.Knowing} == MUTANTS.keys()
 
@@ -106,6 +121,6 @@ def _harm(mutant: type[HybridAdaptive], plan: Plan, bound: int) -> str:
             play_sharp(plan, bound, mutant, peek=False)
         else:
             play(plan, bound, mutant, peek=False)
-    except Broken as error:
+    except (Broken, IndexError) as error:
         return str(error)
     return ""

@@ -1,7 +1,7 @@
 """Runs: what is said at once to the same processes is one message of several parts (`hybrid_runs`).
 
-The oracle's campaign has runs in half of its worlds (`test_hybrid_random`, `test_adaptive_random`). Here are
-every schedule of small scopes, the mutants, and what can be said by hand.
+The oracle's campaigns have runs in three of four worlds (`test_hybrid_random`, `test_adaptive_random`). Here
+are every schedule of small scopes, the mutants, and what can be said by hand.
 """
 
 from dataclasses import replace
@@ -15,12 +15,15 @@ from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg, Permit
 from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder
 from aforesaid.protocols.delivery.hybrid_sps import HybridSps
-from oracle.campaign import VARIANTS
+from oracle.adaptive_campaign import CRASHES, WORLDS
+from oracle.adaptive_campaign import campaign as adaptive_campaign
+from oracle.campaign import VARIANTS, campaign
+from oracle.fates import ADAPTIVE_FATES, FATES, Fates
 from oracle.kinds import ALL, MULTICAST
 from oracle.run_mutants import RUN_MUTANTS
 from oracle.stage import Stage
 from oracle.watched import watched
-from oracle.world import World, random_plan
+from oracle.world import Plan, World, random_plan
 
 NAMES = ("hybrid_basic", "hybrid_sps", "hybrid_in_order")
 MANY = ("hybrid_multicast", "hybrid_multicast_sps", "hybrid_multicast_in_order")
@@ -140,14 +143,43 @@ def test_every_schedule_of_messages_that_are_pairs(name: str, facts: dict[str, A
 
 @pytest.mark.parametrize("name", RUN_MUTANTS)
 def test_every_mutant_of_runs_dies(name: str) -> None:
-    build, optimal, multicast = RUN_MUTANTS[name]
+    build, optimal, multicast, crash = RUN_MUTANTS[name]
     for seed in range(300):
-        plan = replace(random_plan(seed, multicast), runs=4)
         try:
-            World(build, plan, optimal, peek=False).run()
+            World(build, mutants_plan(seed, multicast, crash), optimal, peek=False).run()
         except (AssertionError, IndexError, KeyError):
             return
     pytest.fail(f"{name} survived")
+
+
+def mutants_plan(seed: int, multicast: bool, crash: str) -> Plan:
+    return replace(random_plan(seed, multicast, crash), runs=4)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_who_is_no_mutant_lives_in_the_worlds_of_the_mutants(name: str) -> None:
+    build, optimal, multicast = VARIANTS[name]
+    for crash in {crash for *_, crash in RUN_MUTANTS.values()}:
+        for seed in range(40):
+            World(build, mutants_plan(seed, multicast, crash), optimal, peek=False).run()
+
+
+def test_everything_befalls_runs_in_random_worlds() -> None:
+    """What `test_hybrid_random` and `test_adaptive_random` play, and less than they do."""
+    fates = Fates()
+    for name in VARIANTS:
+        for crash in CRASHES:
+            fates.update(sum((world.fates for world in campaign(name, crash, range(20))), Fates()))
+    assert all(fates[fate] > 20 for fate in FATES), fates
+
+
+def test_everything_befalls_runs_in_random_worlds_of_the_adaptive_algorithm() -> None:
+    fates = Fates()
+    for world in WORLDS:
+        for crash in CRASHES:
+            played = adaptive_campaign(world, 1, True, crash, range(40))
+            fates.update(sum((world.fates for world in played), Fates()))
+    assert all(fates[fate] > 20 for fate in (*FATES, *ADAPTIVE_FATES)), fates
 
 
 @pytest.mark.parametrize("name", VARIANTS)

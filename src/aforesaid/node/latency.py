@@ -1,0 +1,36 @@
+"""How long something took, as a histogram: with powers of two as bounds, to add one costs next to nothing.
+
+Both ends of what is measured here are read from one clock, this process's own.
+"""
+
+from typing import Any
+
+from aforesaid.core import SECOND, Nanoseconds
+
+FIRST, LAST = 14, 37
+"""The bounds that are told, as powers of two: from 16 microseconds to 137 seconds."""
+
+
+class Histogram:
+    """How often something took how long."""
+
+    __slots__ = ("_counts", "_sum")
+
+    def __init__(self) -> None:
+        self._counts = [0] * 64
+        """At place b: what took more than half of 2**b nanoseconds, and no more than all of it."""
+        self._sum: Nanoseconds = 0
+
+    def add(self, took: Nanoseconds, count: int = 1) -> None:
+        """So many took so long."""
+        self._counts[(took - 1).bit_length()] += count
+        self._sum += took * count
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data: how many in all, how long together, and how many took no longer than each bound."""
+        below = sum(self._counts[:FIRST])
+        bounds = []
+        for power in range(FIRST, LAST + 1):
+            below += self._counts[power]
+            bounds.append([(1 << power) / SECOND, below])
+        return {"count": sum(self._counts), "sum_s": self._sum / SECOND, "within_s": bounds}
