@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, HistoryLost, Misuse, Node
-from aforesaid.world.plan import Fault, Plan
+from aforesaid.world.plan import Fault, Plan, plan_of
 from aforesaid.world.trial import run
 from aforesaid.world.world import World
 from world.node_stage import PORT, Stage, play, told
@@ -258,6 +258,13 @@ def test_a_world_is_not_at_rest_before_what_was_said_again_is_everywhere() -> No
     )
     outcome = run(plan)
     assert outcome.did["told: said again"] > 2
+    assert not outcome.complaints
+
+
+def test_who_closes_last_and_founds_the_group_anew_is_owed_nothing_of_the_old_one() -> None:
+    """Seed 9547: all close at once, p0 last, which finds itself alone and founds before it closes."""
+    outcome = run(plan_of(9547, "keeping"))
+    assert outcome.did["told: rejoining"]
     assert not outcome.complaints
 
 
