@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, HistoryLost, Misuse, Node
+from aforesaid.world.plan import Fault, Plan, plan_of
+from aforesaid.world.trial import run
 from aforesaid.world.world import World
 from world.node_stage import PORT, Stage, play, told
 
@@ -199,6 +201,71 @@ def test_who_is_told_that_messages_are_lost_may_go_on_without_them() -> None:
         assert numbers == list(range(last, 100))
 
     play(scene)
+
+
+SIX = ("p0", "p1", "p2", "p3", "p4", "p5")
+
+
+def test_what_is_found_to_be_lost_while_somebody_catches_up_is_lost_there_too() -> None:
+    """Seed 710, made smaller: who joins has no other word of what is lost than what stands in its contact's
+    log, which learnt of it meanwhile."""
+    plan = Plan(
+        seed=710,
+        group="keeping",
+        algorithm="prc_spray",
+        transport="tcp",
+        names=SIX,
+        seconds=4.617,
+        rate=1.39,
+        faults=(Fault(2.769, "part", ("p2", "p4", "p5"), 1.848, 0.558),),
+        delay_s=0.02,
+        jitter_s=0.02,
+        loss=0.2,
+        huge=0.01,
+        replies=0.0,
+        heartbeat_s=0.3,
+        segment_bytes=16384,
+        resumes=True,
+        retention_bytes=65536,
+    )
+    outcome = run(plan)
+    assert outcome.did["told: history lost"]
+    assert not outcome.complaints
+
+
+def test_a_world_is_not_at_rest_before_what_was_said_again_is_everywhere() -> None:
+    """Seed 1161, made smaller: three say the same messages again, over sockets that take little. Everyone has
+    them from the first; to close then is to close in the middle of the others' words."""
+    plan = Plan(
+        seed=1161,
+        group="keeping",
+        algorithm="prc_spray",
+        transport="tcp",
+        names=SIX,
+        seconds=8.3,
+        rate=1.0,
+        faults=(Fault(3.908, "part", ("p0", "p2", "p3"), 3.047, 0.459),),
+        delay_s=0.1,
+        jitter_s=0.001,
+        loss=0.05,
+        large=0.2,
+        replies=0.0,
+        heartbeat_s=0.3,
+        segment_bytes=16384,
+        socket_bytes=1500,
+        resumes=True,
+        retention_bytes=2**30,
+    )
+    outcome = run(plan)
+    assert outcome.did["told: said again"] > 2
+    assert not outcome.complaints
+
+
+def test_who_closes_last_and_founds_the_group_anew_is_owed_nothing_of_the_old_one() -> None:
+    """Seed 9547: all close at once, p0 last, which finds itself alone and founds before it closes."""
+    outcome = run(plan_of(9547, "keeping"))
+    assert outcome.did["told: rejoining"]
+    assert not outcome.complaints
 
 
 def test_a_snapshot_of_the_application_stands_for_what_is_not_kept() -> None:

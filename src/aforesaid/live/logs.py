@@ -96,7 +96,17 @@ def promised(origin: Origin, crashes: bool) -> tuple[str, ...]:
 def that_took_part(found: Mapping[Key, _Some]) -> Mapping[Key, _Some]:
     """Starts that came to nothing are nobody's eviction; if there is nothing else, they are what happened."""
     known = known_to_others(found)
-    return {key: log for key, log in found.items() if log.took_part or key in known} or found
+    parts = {key: log for key, log in found.items() if log.took_part and not _founded_alone(key, found)}
+    return {key: log for key, log in found.items() if key in parts or key in known} or found
+
+
+def _founded_alone(key: Key, found: Mapping[Key, Log]) -> bool:
+    """Whether it founded a changing group anew, after an earlier incarnation of it had lost its own, and had
+    to do with nobody: who closes last may find all others gone first. It joined nobody, so nobody owed it
+    what was said before it began; the earlier incarnation is judged by its own log."""
+    log = found[key]
+    alone = not (log.said or log.heard or log.met or log.origin.joined or log.ended is None)
+    return alone and is_linked(log.origin) and any(other[0] == key[0] and other < key for other in found)
 
 
 def known_to_others(found: Mapping[Key, Log]) -> set[Key]:

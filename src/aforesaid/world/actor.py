@@ -7,6 +7,7 @@ from typing import Any
 from aforesaid.core import Misuse, Process
 from aforesaid.node.config import Config
 from aforesaid.node.endings import HistoryLost
+from aforesaid.node.history.keeping import KeepingHost
 from aforesaid.node.messages import Message
 from aforesaid.node.node import Node
 from aforesaid.world.machine import Machine
@@ -64,6 +65,13 @@ class Actor:
     def survived(self) -> bool:
         """True if it works, or has closed in order after it had worked."""
         return self.machine.alive and self.node is not None and self.failure is None
+
+    @property
+    def settled(self) -> int | None:
+        """The incarnation that has what its group has, and the group what it has, where history is kept."""
+        host = self.node._running if self.node is not None else None
+        there = isinstance(host, KeepingHost) and host.caught_up.is_set() and host.error is None
+        return host.incarnation if host is not None and there else None
 
     async def live(self) -> None:
         """Until it is told to leave, or fails."""

@@ -44,6 +44,8 @@ class Cast:
         self.round = 0
         self._last_words: dict[int, dict[Process, set[Process]]] = {}
         """By round, who heard whose."""
+        self._settled: dict[Process, int | None] = {}
+        """As what everyone was in its group when the last round began; None: it was not there yet."""
         self._visitors = 0
         self.having = Having()
         self._key = scratch / "cluster.key"
@@ -394,6 +396,7 @@ class Cast:
         """In a changing group everyone says something that everyone must hear."""
         if not self.plan.fixed:
             self.round += 1
+            self._settled = {actor.name: actor.settled for actor in self.here()}
             for actor in self.here():
                 self.world.on(actor.machine, lambda actor=actor: self._say_last(actor, self.round))  # type: ignore[misc]
 
@@ -440,6 +443,20 @@ class Cast:
             f"{name} has not heard {message}, nor that it is lost"
             for name, message in self.witness.uneven(here)
             if not self.having.knows_lost(name, message)
+        ] + self._unsettled()
+
+    def _unsettled(self) -> list[str]:
+        """Who has caught up since the last words were said. It has them from a log, and what it said again
+        after that may be under way still, to members that have all of it from elsewhere: so everyone has
+        everything, and yet nobody is at rest. To close then is to close in the middle of messages, which the
+        traces tell as what one who was there to the end delivered and another one never did. Where everyone
+        said its last words when it had said again all that it had to, and hears the others' as the same
+        incarnation, they came over links, after all else: links are FIFO.
+        """
+        return [
+            f"{actor.name} has caught up since the last words were said"
+            for actor in self.here()
+            if actor.settled is None or actor.settled != self._settled.get(actor.name)
         ]
 
     def acquainted(self, name: Process) -> set[Process]:

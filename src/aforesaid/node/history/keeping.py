@@ -3,7 +3,8 @@
 A newcomer, or a member that was away, asks its contact for the log, block by block, as fast as its own
 application takes it. Only then it joins. At that moment the contact notes where its log is: all that it
 delivers from there on comes over the link, so the newcomer asks for the little that is missing up to there,
-and holds back meanwhile what comes live. Its floors tell what it has already.
+and holds back meanwhile what comes live. Its floors tell what it has already. Where the contact's log says
+that messages are lost, they are lost here too, in that place: else what comes after them would hide them.
 
 What it has and the contact lacked, for the group had fallen apart, it then says again, many messages in one
 of its own: so they travel in causal order with all else, and floors tell who has them already. It says
@@ -29,11 +30,12 @@ from aforesaid.node.history.entries import (
     raise_floors,
     read_block,
     read_floors,
+    read_lost,
     read_told,
     told_bytes,
 )
 from aforesaid.node.history.frames import FROM_NOW, HISTORY, Ask, Past
-from aforesaid.node.history.history import History
+from aforesaid.node.history.history import LOST, History
 from aforesaid.node.history.log import DeliveryLog
 from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
@@ -244,6 +246,9 @@ class KeepingHost(Host):
                 for origin, incarnation, number, payload in read_block(block)[2]:
                     if origin != NOBODY:
                         self.history.accept(origin, incarnation, number, payload)
+                    elif number == LOST:
+                        spans = read_lost(payload)[1]
+                        self.history.lost({author: last for author, (_, last) in spans.items()}, contact)
                 if self.history.unwritten >= TURN_MESSAGES:
                     self.history.write()
             self.history.write()  # Before floors are, which tell of all that was accepted.
