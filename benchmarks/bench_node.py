@@ -37,7 +37,7 @@ from unittest.mock import patch
 
 from aforesaid import Config, MessageId, Node
 from aforesaid.core import CausalDelivery, Windowed
-from aforesaid.node import host
+from aforesaid.node import turns
 from aforesaid.node.carrying.securing import Sealed
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Msg
 from aforesaid.protocols.delivery.hybrid_runs import count_of, run_of
@@ -177,7 +177,7 @@ class Counting(CausalDelivery, Windowed):
 
 async def shell(me: str, addresses: dict[str, Address], key: Path, count: int) -> None:
     # The one name there is no setting for: what the host builds.
-    with patch.object(host, "machine_of", lambda config, incarnation: Counting(config.name)):
+    with patch.object(turns, "machine_of", lambda config, incarnation: Counting(config.name)):
         await hybrid(me, addresses, key, count)
 
 

@@ -201,7 +201,7 @@ def test_what_is_said_because_a_link_is_lost_does_not_overtake_what_was_said_bef
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     relinking = Relinking(process("me").prc, Sampler())
-    monkeypatch.setattr("aforesaid.node.host.machine_of", lambda config, incarnation: relinking)
+    monkeypatch.setattr("aforesaid.node.turns.machine_of", lambda config, incarnation: relinking)
 
     async def main() -> None:
         host = Host(Config.of({"name": "me", **PRC}), 0, Inbox(9, 9, print, "me"), Unreliable)  # type: ignore[arg-type]

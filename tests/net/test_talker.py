@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Node
-from aforesaid.node import host
+from aforesaid.node import saying
 from net.crowd import PRC
 from net.net_stage import PATIENCE_S, group_configs, run, running, take, until
 
@@ -33,8 +33,8 @@ def test_what_a_node_says_to_itself_is_bounded(
     facts: dict[str, Any], size: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warned: list[str] = []
-    monkeypatch.setattr(host, "DEAF_S", 0.1)
-    monkeypatch.setattr(host, "tell", lambda name, event, **fields: warned.append(event))
+    monkeypatch.setattr(saying, "DEAF_S", 0.1)
+    monkeypatch.setattr(saying, "tell", lambda name, event, **fields: warned.append(event))
 
     async def main() -> None:
         async with Node(Config.of({"name": "alice", **facts})) as alice:

@@ -55,11 +55,14 @@ class Declaration:
     gone_at: int = NOWHERE
     """Names of processes that are gone for good, as the sender was told."""
 
+    @property
+    def link_place(self) -> int:
+        """Where it names the link instance that it travels on, or else is about."""
+        return self.link_at if self.link_at >= 0 else self.concerns_at
+
     def link(self, message: Any) -> Any:
         """The link instance that a frame of this kind travels on, or else is about; None: neither."""
-        if self.link_at >= 0:
-            return message[self.link_at]
-        return message[self.concerns_at] if self.concerns_at >= 0 else None
+        return message[self.link_place] if self.link_place >= 0 else None
 
     def title(self, message: Any) -> str:
         """What a frame of this kind is called."""

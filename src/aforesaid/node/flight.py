@@ -142,12 +142,18 @@ class WindowFlight(Window):
     def _settle_below(self, first: int) -> None:
         """All messages of a lower number are stable: they are under way no more."""
         pending, count, size = self._pending, 0, 0
-        now, acknowledged = self._now(), self.acknowledged
+        now, took = self._now(), []
         while pending and pending[0].id.number < first:
             receipt = pending.popleft()
-            acknowledged.add(now - receipt.said_ns, receipt.count)
             count += receipt.count
             size += receipt.size
+            if receipt.count == 1:
+                took.append(now - receipt.said_ns)
+            else:
+                self.acknowledged.add(now - receipt.said_ns, receipt.count)
+        if took:
+            took.reverse()
+            self.acknowledged.add_each(took)
         self.held -= count
         self._bytes -= size
         for receipt in [each for each in self._watched.values() if each.id.number < first]:

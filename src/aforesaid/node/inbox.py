@@ -64,8 +64,7 @@ class Inbox:
         self.bytes = 0
         self.delivered = 0
         """How many ever came."""
-        self.dwell = Histogram()
-        """How long messages lay here until the application took them."""
+        self._dwell = Histogram()
         self._own_messages = 0
         """How many of them this node said itself."""
         self._own_bytes = 0
@@ -82,6 +81,13 @@ class Inbox:
         self._acknowledge = acknowledge
         self._folded = 0
         """How many runs are in the queue as they came: their messages are made when they are taken."""
+        self._opened: list[Message[Any]] = []
+        """Of the last run whose messages were made, those that were not taken, the next one last: they go
+        before all that is in the queue."""
+        self._opened_came: Nanoseconds = 0
+        self._opened_own = False
+        self._opened_taken: list[Nanoseconds] = []
+        """When others of them were taken, as far as that was not added up yet."""
         self._ordered = False
         """Whether messages carry their frontier: who takes them tells so."""
         self._queue: deque[Any] = deque()
@@ -98,7 +104,13 @@ class Inbox:
     @property
     def few(self) -> bool:
         """True if there is something to take, and not more than the application takes in no time."""
-        return 0 < len(self._queue) <= FEW_MESSAGES and not self._folded
+        return 0 < len(self._queue) + len(self._opened) <= FEW_MESSAGES and not self._folded
+
+    @property
+    def dwell(self) -> Histogram:
+        """How long messages lay here until the application took them."""
+        self._add_up()
+        return self._dwell
 
     @property
     def full(self) -> bool:
@@ -165,26 +177,39 @@ class Inbox:
 
     def take_now(self) -> Message[Any] | None:
         """The next message, if it is there and nothing has to be told besides; None: `take` it."""
+        opened = self._opened
+        if not opened or self._acknowledge is not None:
+            return self._take_now_from_queue()
+        message = opened.pop()
+        self._opened_taken.append(self._now())
+        size = len(message.payload)
+        self.messages -= 1
+        self.bytes -= size
+        if self._opened_own:
+            self._own_messages -= 1
+            self._own_bytes -= size
+        return message
+
+    def _take_now_from_queue(self) -> Message[Any] | None:
         queue = self._queue
         if not queue or self._acknowledge is not None or self._ordered:
             return None
-        if type(queue[0]) is not Message:
-            if type(queue[0]) is not Folded:
-                return None
+        if type(queue[0]) is Folded:
             self._unfold()
+            return self.take_now()
+        if type(queue[0]) is not Message:
+            return None
         message: Message[Any] = queue.popleft()
-        self.dwell.add(self._now() - message.came_ns)
+        self._dwell.add(self._now() - message.came_ns)
         self._free(message)
         return message
 
     async def take(self) -> Message[Any] | None:
         """The next message; None once the inbox is closed and empty."""
         while True:
-            if (not self._queue or self.handing) and not await self._something():
+            if (self._empty or self.handing) and not await self._something():
                 return None
-            if type(self._queue[0]) is Folded:
-                self._unfold()
-            message: Message[Any] | Interrupt = self._queue.popleft()
+            message = self._next()
             if isinstance(message, Message):
                 self._took(message, self._now())
                 return message
@@ -197,34 +222,70 @@ class Inbox:
         if first is None:
             return []
         batch, queue, now = [first], self._queue, self._now()
-        while len(batch) < most and queue:
-            if type(queue[0]) is Folded:
+        while len(batch) < most and not self._empty:
+            if self._opened:
+                batch += self._taken_of_opened(most - len(batch), now)
+            elif type(queue[0]) is Folded:
                 if len(batch) + len(queue[0].payloads) <= most:
                     batch += self._taken_whole(queue.popleft(), now)
-                    continue
-                self._unfold()
-            if not isinstance(queue[0], Message):
+                else:
+                    self._unfold()
+            elif isinstance(queue[0], Message):
+                batch.append(queue.popleft())
+                self._took(batch[-1], now)
+            else:
                 break
-            batch.append(queue.popleft())
-            self._took(batch[-1], now)
         return batch
+
+    @property
+    def _empty(self) -> bool:
+        return not self._opened and not self._queue
+
+    def _next(self) -> Message[Any] | Interrupt:
+        """What is first, taken from its place."""
+        if not self._opened:
+            first: Message[Any] | Interrupt | Folded = self._queue[0]
+            if not isinstance(first, Folded):
+                self._queue.popleft()
+                return first
+            self._unfold()
+        return self._opened.pop()
 
     def _took(self, message: Message[Any], now: Nanoseconds) -> None:
         """It goes to the application."""
-        self.dwell.add(now - message.came_ns)
+        self._dwell.add(now - message.came_ns)
         message.taken()
         if self._acknowledge is None:
             self._free(message)
 
     def _unfold(self) -> None:
-        """Make the messages of the run that is next."""
+        """Make the messages of the run that is next; all of the one before are taken."""
+        self._add_up()
         self._folded -= 1
-        self._queue.extendleft(reversed(self._queue.popleft().messages(self._acknowledge)))
+        run: Folded = self._queue.popleft()
+        self._opened = run.messages(self._acknowledge)
+        self._opened.reverse()
+        self._opened_came, self._opened_own = run.came_ns, run.origin == self._name
+
+    def _add_up(self) -> None:
+        if self._opened_taken:
+            self._dwell.add_each(self._opened_taken, self._opened_came)
+            self._opened_taken = []
+
+    def _taken_of_opened(self, most: int, now: Nanoseconds) -> list[Message[Any]]:
+        """So many messages of the run whose messages are made, or all that are left, taken at once."""
+        taken = self._opened[-most:]
+        del self._opened[-most:]
+        taken.reverse()
+        self._dwell.add(now - self._opened_came, len(taken))
+        if self._acknowledge is None:
+            self._free_all(taken[0].origin, len(taken), sum(len(each.payload) for each in taken))
+        return taken
 
     def _taken_whole(self, run: Folded, now: Nanoseconds) -> list[Message[Any]]:
         """The messages of a run, all taken at once."""
         self._folded -= 1
-        self.dwell.add(now - run.came_ns, len(run.payloads))
+        self._dwell.add(now - run.came_ns, len(run.payloads))
         if self._acknowledge is None:
             self._free_all(run.origin, len(run.payloads), sum(map(len, run.payloads)))
         return run.messages(self._acknowledge)
@@ -261,7 +322,7 @@ class Inbox:
 
     async def _something(self) -> bool:
         """Returns when there is a message, or will be none: False."""
-        while not self._queue or self.handing:
+        while self._empty or self.handing:
             if self._closed is not None and not self.handing:
                 if isinstance(self._closed, StopAsyncIteration):
                     return False

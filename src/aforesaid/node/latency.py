@@ -3,6 +3,8 @@
 Both ends of what is measured here are read from one clock, this process's own.
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 from aforesaid.core import SECOND, Nanoseconds
@@ -25,6 +27,18 @@ class Histogram:
         """So many took so long."""
         self._counts[(took - 1).bit_length()] += count
         self._sum += took * count
+
+    def add_each(self, times: Sequence[Nanoseconds], since: Nanoseconds = 0) -> None:
+        """One lasted from then until each of these times, which ascend: a step for each bucket, not for each
+        of them."""
+        counts, at = self._counts, 0
+        last = (times[-1] - since - 1).bit_length()
+        for power in range((times[0] - since - 1).bit_length(), last):
+            upto = bisect_right(times, since + (1 << power), at)
+            counts[power] += upto - at
+            at = upto
+        counts[last] += len(times) - at
+        self._sum += sum(times) - since * len(times)
 
     def facts(self) -> dict[str, Any]:
         """As plain data: how many in all, how long together, and how many took no longer than each bound."""

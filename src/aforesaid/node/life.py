@@ -260,7 +260,7 @@ class Life(Talking[P]):
             self._watch.beat(host)
             host.taken()  # Who waits for room may have some, now that a peer is known to be away.
             if host.entry.linked:
-                members.keep(host.carrier.members())
+                members.keep(host.carrier.members)
 
     async def _begin_again(self) -> None:
         """An incarnation that has lost its group ends; the next one joins again, through whoever is there."""

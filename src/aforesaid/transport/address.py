@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ class Address(NamedTuple):
     port: int
 
     @staticmethod
+    @lru_cache(4096)  # Members of a changing group tell each other the same ones over and over.
     def parse(text: str) -> "Address":
         host, _, port = text.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from aforesaid.ground import ground
 from aforesaid.transport.address import Address
@@ -17,12 +18,21 @@ HANDSHAKE_S = 5.0
 """How long a connection, and TLS on it, may take to come about."""
 
 
-class Stream(asyncio.Protocol):
+READ_BYTES = 256 * 1024
+"""At most so many are read at a time."""
+
+_BUFFERS: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
+"""One for all streams of a loop: what was read into it is taken out before the loop reads again. To allocate
+as much for each read takes longer than a read."""
+
+
+class Stream(asyncio.BufferedProtocol):
     """One connection. `on_data(data)` and `on_lost()` are set by whoever uses it."""
 
     def __init__(self, on_open: "Callable[[Stream], None] | None" = None) -> None:
         self._on_open = on_open
         self._transport: Any = None
+        self._buffer = memoryview(b"")
         self.on_data: Callable[[bytes], None] = _ignore
         self.on_lost: Callable[[], None] = _ignore_nothing
         self.on_drained: Callable[[], None] = _ignore_nothing
@@ -99,10 +109,18 @@ class Stream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
+        loop = asyncio.get_running_loop()
+        self._buffer = _BUFFERS.get(loop) or _BUFFERS.setdefault(loop, memoryview(bytearray(READ_BYTES)))
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._on_open is not None:
             self._on_open(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
         self.heard_ns = self._now()

@@ -1,6 +1,5 @@
 """Bodies on a stream of bytes (TCP, TLS): each is preceded by its length, four bytes, big-endian."""
 
-from collections.abc import Iterable
 from struct import Struct
 
 from aforesaid.core import Refused
@@ -20,8 +19,10 @@ class Records:
         self.size_max = size_max
         self._held = bytearray()
 
-    def feed(self, data: bytes) -> Iterable[bytes]:
+    def feed(self, data: bytes) -> list[bytes]:
         """The records that these bytes complete. Refused is final: the stream makes no sense any more."""
+        if not self._held and _is_one_record(data, self.size_max):
+            return [data[_LENGTH.size :]]
         self._held += data
         held, start = self._held, 0
         records = []
@@ -36,3 +37,9 @@ class Records:
             start = end
         del held[:start]
         return records
+
+
+def _is_one_record(data: bytes, size_max: int) -> bool:
+    """As most of what comes in one piece is."""
+    size = len(data) - _LENGTH.size
+    return 0 <= size <= size_max and _LENGTH.unpack_from(data)[0] == size

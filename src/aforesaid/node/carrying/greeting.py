@@ -57,8 +57,10 @@ class Greeting:
 
     def bodies(self, data: bytes) -> list[bytes]:
         """The bodies of the stream, once it stands."""
-        rest, self._rest = self._rest, []
-        return [*rest, *self._records.feed(data)]
+        bodies = self._records.feed(data)
+        if self._rest:
+            bodies, self._rest = self._rest + bodies, []
+        return bodies
 
     def _take(self, data: bytes) -> None:
         if self.answer.done():

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
+from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused, declaration_of
 from aforesaid.ground import ground
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
@@ -149,12 +149,20 @@ class StreamCarrier:
             elif self._changing and now - peer.used > UNUSED and peer.name not in neighbours:
                 stream.close()
                 self.lost(peer, stream)
-            elif now - stream.spoke_ns >= self._heartbeat:
-                stream.write(record(b""))
+            elif self._changing:
+                self._book.reached(peer.name)
         if self._changing:
             self._tell_of_the_elder(self._above.neighbours())
         elif self._choose(REMINDER_BEATS) == 0:
             self._switchboard.remind_an_evicted()
+        self._keep_streams(now)
+
+    def _keep_streams(self, now: Nanoseconds) -> None:
+        """Those on which there was nothing to say."""
+        for peer in self.peers.values():
+            stream = peer.stream
+            if stream is not None and now - stream.spoke_ns >= self._heartbeat:
+                stream.write(record(b""))
 
     def heard_ns(self, peer: Process) -> Nanoseconds | None:
         known = self.peers.get(peer)
@@ -312,8 +320,11 @@ class StreamCarrier:
         for name in sorted(neighbours):
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
-                self._introduce(peer, known)
-                peer.stream.write(word)
+                news = self._news(peer, known)
+                if news:
+                    self._write(peer, [*news, word])
+                else:
+                    peer.stream.write(word)
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
         if peer is not None:
@@ -340,15 +351,19 @@ class StreamCarrier:
         return {entry for name in names if (entry := self._book.entry(name)) is not None}
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        self._introduce(peer, {entry for frame in frames for entry in self._book.named_in(frame)})
+        naming = [frame for frame in frames if declaration_of(type(frame)).introduces]
+        if naming:
+            news = self._news(peer, {entry for frame in naming for entry in self._book.named_in(frame)})
+            if news:
+                self._write(peer, news)
 
-    def _introduce(self, peer: Peer, named: set[Entry]) -> None:
-        """Tell a peer where these are, each once on a stream."""
+    def _news(self, peer: Peer, named: set[Entry]) -> list[bytes]:
+        """What tells a peer where these are, each once on a stream; nothing if it was told of all."""
         news = {entry for entry in named - peer.told if entry.name != peer.name}
-        if news:
-            peer.told |= news
-            book = tuple(sorted(news, key=lambda entry: entry.name))
-            self._write(peer, [record(encode(Note(book=book)))])
+        if not news:
+            return []
+        peer.told |= news
+        return [record(encode(Note(book=tuple(sorted(news, key=lambda entry: entry.name)))))]
 
     def _taking(self, peer: Peer, stream: Stream, greeting: Greeting) -> Callable[[bytes], None]:
         """What takes the bytes of this stream. A refusal ends it: no correct peer is ever refused."""

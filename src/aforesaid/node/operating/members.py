@@ -1,6 +1,6 @@
 """The members of a changing group that a node knows of, in its directory: where it looks after a restart."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from aforesaid.core import Misuse
@@ -32,12 +32,12 @@ class Members:
         except (OSError, UnicodeDecodeError, Misuse):
             return []
 
-    def keep(self, known: Iterable[Address]) -> None:
+    def keep(self, known: Callable[[], Iterable[Address]]) -> None:
         """Write them down if they changed; a disk that takes nothing does not stop a node here."""
         self._calls += 1
         if self._path is None or (self._kept and self._calls % KEEP_CALLS):
             return
-        members = frozenset(list(known)[:KEPT])
+        members = frozenset(list(known())[:KEPT])
         if members and members != self._kept:
             try:
                 lines = "".join(f"{each}\n" for each in sorted(members))

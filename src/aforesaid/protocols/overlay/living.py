@@ -180,8 +180,8 @@ class Living(Linking, HandingOver, Remembering):
 
     def _heed(self, now: Nanoseconds, out: Effects) -> None:
         """Tell the sampler what became of links, until nothing more becomes of them."""
-        while notices := self.prc.take_notices():
-            for notice in notices:
+        while self.prc.state.notices:
+            for notice in self.prc.take_notices():
                 self._heed_one(notice, now, out)
 
     def _heed_one(self, notice: Notice, now: Nanoseconds, out: Effects) -> None:

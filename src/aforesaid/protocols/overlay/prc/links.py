@@ -6,7 +6,7 @@ causal order follow from it, whatever becomes of other links.
 
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.core import Effects, MessageId, Process
+from aforesaid.core import Effects, MessageId, Process, new
 from aforesaid.protocols.overlay.frames import ALPHA, PI, Control, Copy, Fin, Flood, Lid, Reset, Said
 
 ASKED, BUFFERING, SAFE, CONFIRMED = range(4)
@@ -149,7 +149,7 @@ class Links:
         frame = Flood if flood else Copy
         for lid, outgoing in self.outgoing.items():
             if outgoing.state >= SAFE:
-                out.send((outgoing.target,), frame(lid, message_id, body))
+                out.send((outgoing.target,), new(frame, (lid, message_id, body)))
             elif outgoing.state == BUFFERING:
                 outgoing.buffer.append((message_id, body))
                 if len(outgoing.buffer) > self.buffer_max:

@@ -186,10 +186,13 @@ class PRC(Remembering):
 
     def links(self) -> list[tuple[Process, Lid]]:
         """The peers this process may send to, over complete links, and the names of those."""
+        closing, incoming = self.state.closing, self.state.incoming
         return [
             (outgoing.target, lid)
             for lid, outgoing in self.state.outgoing.items()
-            if lid not in self.state.closing and self.state.complete(lid)
+            if outgoing.state == CONFIRMED
+            and lid not in closing
+            and ((other := incoming.get(lid)) is None or other.state == OPEN)
         ]
 
     def take_notices(self) -> list[Notice]:
