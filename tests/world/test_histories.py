@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from aforesaid import Config, HistoryLost, Misuse, Node
 from aforesaid.world.plan import Fault, Plan, plan_of
@@ -208,9 +209,9 @@ SIX = ("p0", "p1", "p2", "p3", "p4", "p5")
 
 def test_what_is_found_to_be_lost_while_somebody_catches_up_is_lost_there_too() -> None:
     """Seed 710, made smaller: who joins has no other word of what is lost than what stands in its contact's
-    log, which learnt of it meanwhile."""
+    log, which learnt of it meanwhile. Several seeds: a change of the node moves which of them show it."""
     plan = Plan(
-        seed=710,
+        seed=75,
         group="keeping",
         algorithm="prc_spray",
         transport="tcp",
@@ -228,16 +229,16 @@ def test_what_is_found_to_be_lost_while_somebody_catches_up_is_lost_there_too() 
         resumes=True,
         retention_bytes=65536,
     )
-    outcome = run(plan)
-    assert outcome.did["told: history lost"]
-    assert not outcome.complaints
+    outcomes = [run(replace(plan, seed=seed)) for seed in (7, 22, 71, 75, 87, 107)]
+    assert sum(outcome.did["told: history lost"] > 0 for outcome in outcomes) > 1
+    assert not [complaint for outcome in outcomes for complaint in outcome.complaints]
 
 
 def test_a_world_is_not_at_rest_before_what_was_said_again_is_everywhere() -> None:
     """Seed 1161, made smaller: three say the same messages again, over sockets that take little. Everyone has
-    them from the first; to close then is to close in the middle of the others' words."""
+    them from the first; to close then is to close in the middle of the others' words. Several seeds here, too."""
     plan = Plan(
-        seed=1161,
+        seed=2,
         group="keeping",
         algorithm="prc_spray",
         transport="tcp",
@@ -256,9 +257,9 @@ def test_a_world_is_not_at_rest_before_what_was_said_again_is_everywhere() -> No
         resumes=True,
         retention_bytes=2**30,
     )
-    outcome = run(plan)
-    assert outcome.did["told: said again"] > 2
-    assert not outcome.complaints
+    outcomes = [run(replace(plan, seed=seed)) for seed in (2, 16, 18, 49, 61, 64, 83)]
+    assert sum(outcome.did["told: said again"] > 2 for outcome in outcomes) > 1
+    assert not [complaint for outcome in outcomes for complaint in outcome.complaints]
 
 
 def test_who_closes_last_and_founds_the_group_anew_is_owed_nothing_of_the_old_one() -> None:
