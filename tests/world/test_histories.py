@@ -236,7 +236,7 @@ def test_what_is_found_to_be_lost_while_somebody_catches_up_is_lost_there_too() 
 
 def test_a_world_is_not_at_rest_before_what_was_said_again_is_everywhere() -> None:
     """Seed 1161, made smaller: three say the same messages again, over sockets that take little. Everyone has
-    them from the first; to close then is to close in the middle of the others' words. Several seeds here, too."""
+    them from the first; to close then is to close in the middle of the others' words. Several seeds again."""
     plan = Plan(
         seed=2,
         group="keeping",
