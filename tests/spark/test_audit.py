@@ -1,6 +1,8 @@
 """The audit on Spark: the judgement of `check`, whatever the layout and wherever it runs."""
 
+import gc
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -359,6 +361,36 @@ def test_what_a_task_complains_of_is_one_line(spark: SparkSession, tmp_path: Pat
     ):
         run_tasks(running, fail, [7])
     assert "\n" not in str(other.value)
+
+
+def test_a_worker_is_not_searched_for_garbage_over_and_over(spark: SparkSession) -> None:
+    """Spark's daemon collects garbage after every task; what a worker has imported is kept out of that."""
+
+    def known(task: int) -> tuple[int, int]:
+        return os.getpid(), gc.get_freeze_count()
+
+    seen: set[int] = set()
+    for _ in range(10):
+        for pid, frozen in run_tasks(spark, known, [0, 1]):
+            if pid in seen:
+                assert frozen > 10_000
+                return
+            seen.add(pid)
+    raise AssertionError(f"no worker is used again: {seen}")
+
+
+def test_what_is_one_task_to_prepare_is_no_job_of_its_own(
+    spark: SparkSession, spoiled: tuple[Path, dict[str, Injected]]
+) -> None:
+    """Nothing is asked of Spark but to judge."""
+    root, _ = spoiled
+    spark.sparkContext.setJobGroup("one run", "")
+    try:
+        found = audit(spark, root / "run=good", options=SLICED)
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert (found.value, found.outcomes[0].slices > 2) == ("kept", True)
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one run")) == 1
 
 
 def test_writes_tables_and_sentences(

@@ -5,6 +5,7 @@ import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 
@@ -26,3 +27,13 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@cache
+def settle() -> None:
+    """After the first task of a worker of Spark's: what it has imported is not searched for garbage again.
+
+    Its daemon does that after every task, and it takes longer than many a task does.
+    """
+    gc.collect()
+    gc.freeze()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from aforesaid.core import AforesaidError
+from aforesaid.pipeline.memory import settle
 from aforesaid.pipeline.progress import Tell, watched
 
 _Argument = TypeVar("_Argument")
@@ -35,9 +36,9 @@ def run_tasks(
         for batch in batches:
             for task in batch.column("id").to_pylist():
                 result = packed(attempted(work, arguments[task]))
-                yield pa.record_batch(
-                    {"task": pa.array([task], pa.int64()), "result": pa.array([result], pa.binary())}
-                )
+                done = {"task": pa.array([task], pa.int64()), "result": pa.array([result], pa.binary())}
+                settle()
+                yield pa.record_batch(done)
 
     count = len(arguments)
     with watched(spark, tell):

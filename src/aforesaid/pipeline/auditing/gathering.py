@@ -23,7 +23,7 @@ from aforesaid.pipeline.auditing.parcels import PARCELS, of_piece, of_rows, tabl
 from aforesaid.pipeline.auditing.scattered import judge_scattered
 from aforesaid.pipeline.auditing.sharing import Shelves
 from aforesaid.pipeline.auditing.sifted import TABLES, judge_sifted
-from aforesaid.pipeline.memory import peak_memory_bytes
+from aforesaid.pipeline.memory import peak_memory_bytes, settle
 from aforesaid.pipeline.progress import Tell, watched
 from aforesaid.pipeline.tasks import packed, unpacked
 from aforesaid.trace.parquet.schema import EVENTS, SCHEMAS, Damaged
@@ -69,6 +69,7 @@ def parcels_of_files(spark: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
             for task in batch.column("id").to_pylist():
                 for piece in tasks[task]:
                     yield from of_piece(piece)
+        settle()
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, PARCELS)
 
@@ -121,6 +122,7 @@ def _judge_small(parcels: DataFrame, small: Sequence[str], options: AuditOptions
         began = perf_counter()
         outcome = judge_sifted(key[0].as_py(), tables_of(rows), options.properties, options.witnesses_max)
         outcome = replace(outcome, seconds=perf_counter() - began, memory_bytes=peak_memory_bytes())
+        settle()
         return pa.table({"outcome": pa.array([packed(outcome)], pa.binary())})
 
     # In so many tasks, and no fewer, however small they seem to Spark.

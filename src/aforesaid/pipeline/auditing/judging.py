@@ -1,9 +1,10 @@
 """Judges runs in our layout as Spark tasks over their files.
 
 Small runs are judged several to a task. A large run is cut into slices of processes where its row groups
-begin. A first job reads the columns of the tables of messages of all large runs, and the driver makes the
-tables ready (`shelf`); then tasks read the slices with PyArrow, over the table mapped, and the driver absorbs
-what they found. Further readings, if the first leaves a question, are jobs of their own.
+begin. A first job reads the columns of the tables of messages of all large runs (the driver itself, if that
+is one task), and the driver makes the tables ready (`shelf`); then tasks read the slices with PyArrow, over
+the table mapped, and the driver absorbs what they found. Further readings, if the first leaves a question,
+are jobs of their own.
 """
 
 import pickle
@@ -156,6 +157,10 @@ def _with_tables(
 def _in_waves(
     spark: SparkSession, tasks: Sequence[Columns], tell: Tell
 ) -> Iterator[tuple[Seen, list[Messages]]]:
+    if len(tasks) == 1:
+        # A job would take longer than the task does.
+        yield columns(tasks[0])
+        return
     for first in range(0, len(tasks), WAVE_TASKS):
         yield from run_tasks(spark, columns, tasks[first : first + WAVE_TASKS], tell)
 

@@ -20,6 +20,7 @@ from aforesaid.pipeline.measuring import queries
 from aforesaid.pipeline.measuring.measure import REFUSED, SCHEMA, Piece, measure
 from aforesaid.pipeline.measuring.optimum import quality, scenario_of
 from aforesaid.pipeline.measuring.settings import settings
+from aforesaid.pipeline.memory import settle
 from aforesaid.pipeline.session import storage_settings
 from aforesaid.sim import Paper
 from aforesaid.storage import Place, place, together
@@ -140,6 +141,7 @@ def _measured(spark: SparkSession, sources: Sequence[Source], bucket_ms: float) 
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 yield from measure(tasks[number], bucket_ms)
+        settle()
 
     columns = ", ".join(f"{field.name} {_SPARK_TYPES[str(field.type)]}" for field in SCHEMA)
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, columns)

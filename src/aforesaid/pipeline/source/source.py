@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from aforesaid.core import Misuse
+from aforesaid.pipeline.memory import settle
 from aforesaid.pipeline.session import storage_settings
 from aforesaid.pipeline.source.traces import TraceTable
 from aforesaid.storage import Place, place
@@ -122,6 +123,7 @@ class TraceReader(DataSourceReader):
         for piece in getattr(partition, "pieces", ()):
             for table in self._rows.tables(piece):
                 yield from table.select(self._schema.names).cast(self._schema).to_batches(BATCH_ROWS)
+        settle()
 
 
 def portions(pieces: Iterable[tuple[Any, int]]) -> Iterator[Portion]:

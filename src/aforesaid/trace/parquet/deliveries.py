@@ -87,9 +87,12 @@ class Deliveries(ByProcess):
 
 def _extents(rows: Rows) -> Iterator[tuple[int, int, int, bool]]:
     """Each process with its first and last row, and whether its positions are 0, 1, 2, ... as they are."""
-    changes = np.flatnonzero(rows.process[1:] != rows.process[:-1]) + 1
+    process, position = rows.process, rows.position
+    changes = np.flatnonzero(process[1:] != process[:-1]) + 1
     starts = np.concatenate(([0], changes))
-    ends = np.append(changes, len(rows.process))
-    expected = np.arange(len(rows.process)) - np.repeat(starts, ends - starts)
-    dense = ~np.logical_or.reduceat(rows.position != expected, starts)
-    return zip(rows.process[starts].tolist(), starts.tolist(), ends.tolist(), dense.tolist(), strict=True)
+    ends = np.append(changes, len(process))
+    follows = np.empty(len(process), np.bool_)
+    np.equal(position[1:], position[:-1] + 1, out=follows[1:])
+    follows[starts] = position[starts] == 0
+    dense = np.logical_and.reduceat(follows, starts)
+    return zip(process[starts].tolist(), starts.tolist(), ends.tolist(), dense.tolist(), strict=True)
