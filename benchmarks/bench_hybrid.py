@@ -9,7 +9,7 @@ Speed: causal sends per CPU second, as a ratio to a bare loop that does two dict
 message, measured in the same run. *The sender's half*: each send with its ack and the permits that follow.
 *The full exchange*: four processes of one kind that talk through queues, each with the others in turn: send,
 arrival, ack, permit, release, all of it. `Objects` is a process that makes the same objects and decides
-nothing: what is left is the algorithms' own.
+nothing: what is left is the algorithms' own. Then messages that are said in runs, so many at once.
 Rest: bytes that a process keeps of a peer after a message each way, by `tracemalloc`; names not counted.
 Step: the longest single step of a hub when the last permit of 2,000 peers comes, with 20,000 messages held;
 and of how many steps all of them took.
@@ -21,6 +21,7 @@ import random
 import sys
 import tracemalloc
 from collections import deque
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -47,6 +48,7 @@ ORDERS = ("fifo", "reverse", "random")
 ROUNDS = 4
 MESSAGES = 200_000
 REPEATS = 5
+RUNS = (1, 2, 3, 10, 100)
 GROWTH_MAX = 1.25
 STEP_PEERS = 2_000
 STEP_HELD = 20_000
@@ -165,10 +167,16 @@ def speed_table() -> None:
             for retransmit in (False, True):
                 timers = "with timers" if retransmit else "no timers"
                 print(f"  {kind.__name__ + ', ' + timers:34}{speeds(run, kind, retransmit, flyings, bare)}")
+    print(f" in runs of {', '.join(map(str, RUNS))}, with timers, 100 or 32 in flight")
+    for kind in (HybridInOrder, HybridMulticastInOrder):
+        for title, say, flying in (("sender's half", sends, 100), ("full exchange", exchanges, 32)):
+            row = [best(partial(say, kind, True, flying, run)) for run in RUNS]
+            figures = "".join(f"{1e-3 / seconds:9,.0f} ({seconds / bare:.1f})" for seconds in row)
+            print(f"  {kind.__name__ + ', ' + title:38}{figures}")
 
 
 def speeds(run: Any, kind: type, retransmit: bool, flyings: tuple[int, int], bare: float) -> str:
-    found = [best(lambda flying=flying: run(kind, retransmit, flying)) for flying in flyings]
+    found = [best(partial(run, kind, retransmit, flying)) for flying in flyings]
     return "".join(f"{1e-3 / seconds:9,.0f} ({seconds / bare:.1f})" for seconds in found)
 
 
@@ -183,38 +191,44 @@ def bare_loop() -> float:
     return (process_time() - began) / MESSAGES
 
 
-def sends(kind: type, retransmit: bool, flying: int) -> float:
+def sends(kind: type, retransmit: bool, flying: int, run: int = 1) -> float:
     """Messages to 16 peers in turn, a number of them in flight; each is acknowledged, and permits follow."""
     targets = [(f"peer{i}",) for i in range(16)]
     hub, sink = kind("hub", retransmit=retransmit), Quiet()
     queue: deque[tuple[str, Ack]] = deque()
-    count = MESSAGES // 4
+    count, payloads = MESSAGES // 4 // run * run, [None] * run
     began = process_time()
-    for k in range(1, count + 1):
-        target = targets[k & 15]
-        hub.send(target, None, k * MICROSECOND, sink)
+    for k in range(run, count + 1, run):
+        target = targets[k // run & 15]
+        if run == 1:
+            hub.send(target, None, k * MICROSECOND, sink)
+        else:
+            hub.send_run(target, payloads, k * MICROSECOND, sink)
         queue.append((target[0], Ack(k, 0)))
         if k >= flying:
             hub.receive(*queue.popleft(), k * MICROSECOND, sink)
     seconds = process_time() - began
-    assert sink.permits > 0 or flying == 1
+    assert sink.permits > 0 or flying <= run
     return seconds / count
 
 
-def exchanges(kind: type, retransmit: bool, flying: int) -> float:
+def exchanges(kind: type, retransmit: bool, flying: int, run: int = 1) -> float:
     """Four processes say something to each other in turn, so many messages at a time, until all is quiet."""
     names = [f"peer{i}" for i in range(4)]
     frames: deque[tuple[str, str, Any]] = deque()
     machines = {name: kind(name, retransmit=retransmit) for name in names}
     sinks = {name: Wire(name, frames) for name in names}
     turns = [(names[i], (names[(i + hop) % 4],)) for hop in (1, 2, 3) for i in range(4)]
-    count, now = MESSAGES // 8, 0
+    count, now, payloads = MESSAGES // 8 // run * run, 0, [None] * run
     began = process_time()
-    for k in range(1, count + 1):
+    for k in range(run, count + 1, run):
         now += MICROSECOND
-        name, audience = turns[k % 12]
-        machines[name].send(audience, None, now, sinks[name])
-        if k % flying == 0 or k == count:
+        name, audience = turns[k // run % 12]
+        if run == 1:
+            machines[name].send(audience, None, now, sinks[name])
+        else:
+            machines[name].send_run(audience, payloads, now, sinks[name])
+        if k % flying < run or k == count:
             while frames:
                 now += MICROSECOND
                 target, source, frame = frames.popleft()
@@ -236,6 +250,9 @@ class Wire(Sink):
 
     def deliver(self, message_id: Any, payload: Any) -> None:
         self.heard += 1
+
+    def deliver_run(self, origin: str, incarnation: int, first: int, run: Any) -> None:
+        self.heard += len(run)
 
 
 class Objects:

@@ -44,7 +44,7 @@ class AdaptiveWorld(World):
         names = [f"p{i}" for i in range(plan.processes)]
         super().__init__(partial(build, group=names), plan, optimal=True, peek=peek)
         self.judge = Deliveries(plan.processes, optimal=True)
-        self.judge.bound = self.machines[0].constraints_max
+        self.judge.bound = self.machines[0].constraints.bound
 
     @staticmethod
     def look(machine: Any) -> None:
@@ -124,7 +124,7 @@ def at_rest(machine: Any) -> None:
     """Nothing is kept when nothing is under way."""
     known = machine.constraints
     left = (known.candidates, known.on, known.learnt, known.concerned, machine.tellings, machine.watch)
-    if any(left) or machine.rounds or machine.asking:
+    if any(left) or machine.questions.rounds or machine.questions.asking:
         raise Broken(f"{machine.me} does not forget: {left}")
     for peer, channel in machine.channels.items():
         if channel.unnamed or channel.named or channel.cons:

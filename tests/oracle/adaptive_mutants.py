@@ -19,11 +19,7 @@ class Overtakes(HybridAdaptive):
         u = self.u
         for k in range(self.m1, u.next):
             entry = u[k]
-            if (
-                entry.waiting
-                and not entry.copies
-                and not (self._unpermitted(entry) or self._unnamable(entry))
-            ):
+            if entry.waiting and not entry.sent and not (self._unpermitted(entry) or self._unnamable(entry)):
                 self._leave(k, entry, now, out)
         super()._try_send(now, out)
 
@@ -51,8 +47,8 @@ class LearnsLate(HybridAdaptive):
     """What was known when a message was said is learnt only when all have left."""
 
     def _unnamable(self, entry: Any) -> bool:
-        on = self.constraints.on
-        return any(len(on.get(peer, ())) > self.constraints_max for peer in entry.waiting)
+        known = self.constraints
+        return any(len(known.on.get(peer, ())) > known.bound for peer in entry.waiting)
 
     def _try_send(self, now: int, out: Any) -> None:
         super()._try_send(now, out)
@@ -87,9 +83,10 @@ class CopyByCopy(HybridAdaptive):
 
     def _leave(self, k: int, entry: Any, now: int, out: Any) -> None:
         waiting = entry.waiting
-        for peer in waiting:
-            entry.waiting = {peer: None}
+        for peer, previous in waiting.items():
+            entry.waiting = {peer: previous}
             super()._leave(k, entry, now, out)
+            waiting[peer] = entry.waiting[peer]
         entry.waiting = waiting
 
 
@@ -102,7 +99,7 @@ class WaitsCutShort(HybridAdaptive):
 
     def _leave(self, k: int, entry: Any, now: int, out: Any) -> None:
         for peer in entry.waiting:
-            surplus = list(self.constraints.on.get(peer, {}).values())[self.constraints_max :]
+            surplus = list(self.constraints.on.get(peer, {}).values())[self.constraints.bound :]
             hide(self.constraints, surplus)
         super()._leave(k, entry, now, out)
 
@@ -111,10 +108,11 @@ class WaitsTakeNoRoom(HybridAdaptive):
     """It names B constraints besides those on its receiver."""
 
     def _leave(self, k: int, entry: Any, now: int, out: Any) -> None:
-        bound = self.constraints_max
-        self.constraints_max += max(len(self.constraints.on.get(peer, ())) for peer in entry.waiting)
+        known = self.constraints
+        bound = known.bound
+        known.bound += max(len(known.on.get(peer, ())) for peer in entry.waiting)
         super()._leave(k, entry, now, out)
-        self.constraints_max = bound
+        known.bound = bound
 
 
 class OpaqueIgnored(HybridAdaptive):

@@ -36,16 +36,18 @@ class AsksAcquaintances(HybridAdaptive):
     """Only those are asked whom one has heard of."""
 
     def _flush(self, *arguments: Any) -> None:
-        group, self.group = self.group, tuple(self.channels)
+        asked = self.questions
+        group, asked.group = asked.group, tuple(self.channels)
         super()._flush(*arguments)
-        self.group = group
+        asked.group = group
 
 
 class AsksInVain(HybridAdaptive):
     """Who owes an answer is not told who else is gone."""
 
     def _ask_without(self, peer: str, now: int, out: Any) -> None:
-        old = {other for round_ in self.rounds if round_.number < self.round for other in round_.waiting}
+        asked = self.questions
+        old = {other for it in asked.rounds if it.number < asked.number for other in it.waiting}
         ask = super()._ask
         self._ask = lambda peers, now, out: ask({p: None for p in peers if p not in old}, now, out)  # type: ignore[method-assign]
         super()._ask_without(peer, now, out)

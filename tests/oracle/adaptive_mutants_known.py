@@ -33,7 +33,7 @@ class Knowing(HybridAdaptive):
 
     def __init__(self, me: str, *arguments: Any, **settings: Any) -> None:
         super().__init__(me, *arguments, **settings)
-        self.constraints = self.Wrong(me)
+        self.constraints = self.Wrong(me, self.constraints.bound)
 
 
 class PermitsByOwnAcks(Knowing):

@@ -12,7 +12,7 @@ class TellsOfTheFirst(HybridAdaptive):
 
     def _leave(self, k: int, entry: Any, now: int, out: Any) -> None:
         super()._leave(k, entry, now, out)
-        for peer in entry.copies:
+        for peer in entry.waiting:
             channel = self.channels[peer]
             for queue in (channel.unnamed, channel.named):
                 if queue and queue[-1][1] == k + entry.count - 1:
@@ -41,7 +41,7 @@ class NobodyIsNamed(HybridAdaptive):
     def _leave(self, k: int, entry: Any, now: int, out: Any) -> None:
         super()._leave(k, entry, now, out)
         if entry.count > 1:
-            for _, own in entry.copies.values():
+            for _, own in entry.waiting.values():
                 self.constraints.acknowledged(own)
 
 

@@ -70,4 +70,4 @@ class Fates(Counter[str]):
 
 
 def _unsent(machine: Any, entry: Any) -> bool:
-    return bool(machine._unsent_to(entry)) if hasattr(entry, "copies") else bool(unsent_to(entry))
+    return bool(unsent_to(entry))

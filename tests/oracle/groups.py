@@ -245,7 +245,7 @@ class GroupWorld:
                     if name in said.audience
                     and index not in self.delivered[name]
                     and said.origin not in self.crashed
-                    and said.origin not in machine.evicted - machine.left_in_order.keys()
+                    and said.origin not in machine.evicted - machine.turnover.left_in_order.keys()
                 ]
                 if name not in self.evicted_alive()
                 else []
@@ -265,7 +265,7 @@ class GroupWorld:
             peer
             for machine in self.machines.values()
             for peer in machine.evicted
-            if peer not in self.crashed and peer not in machine.left_in_order
+            if peer not in self.crashed and peer not in machine.turnover.left_in_order
         }
 
     def after(self, move: tuple[Any, ...]) -> "GroupWorld":

@@ -103,7 +103,6 @@ class RoundTrip:
         self.spoiled = False
         """True: what is timed was sent again, and nothing is known yet."""
 
-    @property
     def overdue_after(self) -> Nanoseconds:
         """How long an answer takes at most, by all that is known."""
         smoothed = self.smoothed
@@ -199,7 +198,7 @@ class Flight(RoundTrip):
         # Nothing else is on its way, is timed, or lets the timer ring: this is what `watch` would find.
         self.sent, self.order = {number: now}, deque((number,))
         self.timed, self.since = number, now
-        wait, overdue_after = self.pace.resend_after, self.overdue_after
+        wait, overdue_after = self.pace.resend_after, self.overdue_after()
         self.rings = now + (overdue_after if overdue_after > wait else wait)
         out.arm(new(Resend, (self.peer,)), self.rings)
         return True
@@ -306,7 +305,7 @@ class Flight(RoundTrip):
         return FAR
 
     def _deadline(self) -> Nanoseconds:
-        when, wait = self._head(), self.overdue_after
+        when, wait = self._head(), self.overdue_after()
         if when > self.latest:
             wait = max(wait, self.pace.resend_after) * self.backoff
         return when + wait
@@ -314,7 +313,7 @@ class Flight(RoundTrip):
     def _lose(self, now: Nanoseconds) -> bool:
         """Take for lost what left no later than something that came, and is overdue; whether anything was."""
         order, sent, before = self.order, self.sent, self.strayed
-        end = min(self.latest, now - self.overdue_after)
+        end = min(self.latest, now - self.overdue_after())
         while order:
             number = order[0]
             when = sent.get(number, LOST)

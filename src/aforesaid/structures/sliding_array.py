@@ -59,12 +59,12 @@ class SlidingArray(Generic[T]):
 
     def remove(self, count: int = 1) -> T:
         """Remove so many of the oldest elements and return the last of them."""
-        items, first = self._items, self.first
-        if first + count > self.next:
+        items, first = self._items, self.first + count
+        if first > self.next:
             raise IndexError(f"nothing to remove: the window is empty at {self.next}")
-        end = first + count - self._base
+        end = first - self._base
         element = items[end - 1]
-        self.first = first = first + count
+        self.first = first
         if len(items) <= EAGER:
             del items[:end]
             self._base = first

@@ -10,6 +10,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from aforesaid.core import Effects, Nanoseconds, Process, Timer
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import AdaptiveChannel, Flush, Flushed, Telling
 from aforesaid.protocols.delivery.hybrid_indexes import Exempting
@@ -34,19 +36,28 @@ class Round(NamedTuple):
     """What counts as holding then."""
 
 
-class Flushing(Exempting[E]):
-    """Who was asked, and who asks."""
+class Questions(Struct, eq=False):
+    """Who is asked, and who asks."""
 
     group: tuple[Process, ...]
+    rounds: list[Round] = []
+    number: int = 0
+    """Of the last round."""
+    asking: dict[Process, None] = {}
+    """Who asks, and has no answer yet."""
+    patience: int = 1
+
+
+class Flushing(Exempting[E]):
+    """What is asked, and how it is answered."""
+
     m1: int
 
-    def __init__(self, me: Process, incarnation: int = 0, **settings: Any) -> None:
+    def __init__(
+        self, me: Process, incarnation: int = 0, *, group: Sequence[Process] = (), **settings: Any
+    ) -> None:
         super().__init__(me, incarnation, **settings)
-        self.rounds: list[Round] = []
-        self.round = 0
-        self.asking: dict[Process, None] = {}
-        """Who asks, and has no answer yet."""
-        self.ask_patience = 1
+        self.questions = Questions(tuple(group))
 
     @abstractmethod
     def _fulfil(self, telling: Telling) -> None: ...
@@ -57,25 +68,26 @@ class Flushing(Exempting[E]):
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is not AskAgain:
             super().expire(timer, now, out)
-        elif self.rounds:
-            self.ask_patience = min(2 * self.ask_patience, self.pace.backoff_max)
-            self._ask({peer: None for round_ in self.rounds for peer in round_.waiting}, now, out)
+        elif self.questions.rounds:
+            self.questions.patience = min(2 * self.questions.patience, self.pace.backoff_max)
+            self._ask({peer: None for round_ in self.questions.rounds for peer in round_.waiting}, now, out)
 
     def _flush(self, keys: Sequence[Key], tellings: Sequence[Telling]) -> None:
         """There will be one question more, about this."""
         if keys or tellings:
-            self.round += 1
-            others = {peer: None for peer in self.group if peer != self.me and peer not in self.evicted}
-            self.rounds.append(Round(self.round, others, keys, tellings))
+            asked = self.questions
+            asked.number += 1
+            others = {peer: None for peer in asked.group if peer != self.me and peer not in self.evicted}
+            asked.rounds.append(Round(asked.number, others, keys, tellings))
 
     def _ask(self, peers: dict[Process, None], now: Nanoseconds, out: Effects) -> None:
         for peer in peers:
-            out.send((peer,), Flush(self._untold(self._channel(peer).known), self.round))
+            out.send((peer,), Flush(self._untold(self._channel(peer).known), self.questions.number))
         if self.retransmit and peers:
-            out.arm(AskAgain(), now + self.pace.resend_after * self.ask_patience)
+            out.arm(AskAgain(), now + self.pace.resend_after * self.questions.patience)
 
     def _answered(self, source: Process, number: int, now: Nanoseconds, out: Effects) -> None:
-        for round_ in self.rounds:
+        for round_ in self.questions.rounds:
             if round_.number <= number:
                 round_.waiting.pop(source, None)
         self._end_rounds(now, out)
@@ -83,19 +95,19 @@ class Flushing(Exempting[E]):
 
     def _ask_without(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """The peer is gone. Whoever has not answered is asked again: it may be waiting for the peer."""
-        self.asking.pop(peer, None)
-        for round_ in self.rounds:
+        self.questions.asking.pop(peer, None)
+        for round_ in self.questions.rounds:
             round_.waiting.pop(peer, None)
-        self.ask_patience = 1
-        self._ask({other: None for round_ in self.rounds for other in round_.waiting}, now, out)
+        self.questions.patience = 1
+        self._ask({other: None for round_ in self.questions.rounds for other in round_.waiting}, now, out)
         self._end_rounds(now, out)
 
     def _end_rounds(self, now: Nanoseconds, out: Effects) -> None:
-        ended = [round_ for round_ in self.rounds if not round_.waiting]
+        ended = [round_ for round_ in self.questions.rounds if not round_.waiting]
         if not ended:
             return
-        self.rounds = [round_ for round_ in self.rounds if round_.waiting]
-        if not self.rounds:
+        self.questions.rounds = [round_ for round_ in self.questions.rounds if round_.waiting]
+        if not self.questions.rounds:
             out.disarm(AskAgain())
         for round_ in ended:
             for key in round_.keys:
@@ -106,12 +118,12 @@ class Flushing(Exempting[E]):
     def _asked(self, source: Process, channel: AdaptiveChannel, number: int, out: Effects) -> None:
         if number > channel.flush:
             channel.flush, channel.flush_until = number, self.m1
-        self.asking[source] = None
+        self.questions.asking[source] = None
         self._answer(out)
 
     def _answer(self, out: Effects) -> None:
-        for peer in list(self.asking):
+        for peer in list(self.questions.asking):
             channel: Any = self._channel(peer)
             if channel.flush_until <= self.u.first:
-                del self.asking[peer]
+                del self.questions.asking[peer]
                 out.send((peer,), Flushed(self._untold(channel.known), channel.flush))

@@ -36,7 +36,7 @@ def _unnamable(process: "HybridAdaptive", message_id: MessageId) -> Iterator[Rea
     entry = process.u[message_id.number]
     for peer in process._unsent_to(entry):
         count = len(process.constraints.on.get(peer, ()))
-        if count > process.constraints_max:
+        if count > process.constraints.bound:
             yield Reason("unnamable", message_id, peer, number=count)
 
 

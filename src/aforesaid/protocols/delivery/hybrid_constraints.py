@@ -61,8 +61,10 @@ class Constraint(Struct, eq=False, gc=False):
 class Constraints:
     """All that one process knows (K, own, idx)."""
 
-    def __init__(self, me: Process) -> None:
+    def __init__(self, me: Process, bound: int) -> None:
         self.me = me
+        self.bound = bound
+        """How many a message may name (B)."""
         self.order: SlidingArray[Constraint] = SlidingArray()
         self.candidates: dict[Pair, Constraint] = {}
         """By pair, in the order of places."""
@@ -113,9 +115,10 @@ class Constraints:
     def hold(self, names: Sequence[Name]) -> None:
         """These constraints hold, and so do all that they imply."""
         facts, learnt = self.facts, self.learnt
+        known = facts.get
         for at, by, number in names:
             pair = at, by
-            if number > facts.get(pair, 0):
+            if known(pair, 0) < number:
                 facts[pair] = number
         for at, by, number in names if learnt else ():
             if by in learnt and at in learnt[by]:
@@ -156,9 +159,10 @@ class Constraints:
             youngest = list(islice(reversed(candidates.values()), room + 2))
             if own in youngest:
                 youngest.remove(own)
-            last = self._wait(peer, youngest[0]) if room else 0
             unnamed = self._wait(peer, youngest[room]) if available > room else 0
-            return tuple([it.name for it in youngest[:room]]), unnamed, last
+            if not room:
+                return (), unnamed, 0
+            return tuple([it.name for it in youngest[:room]]), unnamed, self._wait(peer, youngest[0])
         chosen: list[Name] = []
         look, last = LOOK_MAX * (room + 1), 0
         for constraint in reversed(candidates.values()):
@@ -183,7 +187,7 @@ class Constraints:
         order, end = self.order, self.order.next
         dirty: dict[Process, None] = {}
         while order.first < end:
-            head = order.peek
+            head = order[order.first]
             if head.open:
                 # Towards these it does not count: if anybody waits for more, it may be one of them.
                 if head.place <= self.awaited:
@@ -202,7 +206,7 @@ class Constraints:
         place, end = order.first, order.next
         if place == end:
             return place
-        head = order.peek
+        head = order[place]
         if head.at != peer and head.by != peer and head.told_by != peer:
             return place
         place = place + 1 if place >= run else run

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, Protocol, TypeVar
 
 from aforesaid.core import Process
-from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Kept
+from aforesaid.protocols.delivery.hybrid_flagged import Flagged
+from aforesaid.protocols.delivery.hybrid_process import Kept
 
 
 class Copied(Kept, Protocol):
@@ -22,7 +23,7 @@ class Copied(Kept, Protocol):
 C = TypeVar("C", bound=Copied)
 
 
-class Copies(HybridProcess[C]):
+class Copies(Flagged[C]):
     """The multicast algorithms: any number of targets."""
 
     def _note_ack(self, entry: C, peer: Process) -> None:

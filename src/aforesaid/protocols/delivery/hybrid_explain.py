@@ -11,6 +11,7 @@ from aforesaid.protocols.delivery.hybrid_frames import Channel
 from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 if TYPE_CHECKING:
+    from aforesaid.protocols.delivery.hybrid_flagged import Flagged
     from aforesaid.protocols.delivery.hybrid_process import HybridProcess, Kept
 
 E = TypeVar("E", bound="Kept")
@@ -19,14 +20,14 @@ REASONS_MAX = 5
 """How many missing permits are named one by one."""
 
 
-def explanation(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reason, ...]:
+def explanation(process: "Flagged[Any]", message_id: MessageId) -> tuple[Reason, ...]:
     """What this process knows about a message, its own or another's."""
     if message_id.origin == process.me:
         return _of_own(process, message_id)
     return (of_other(process, message_id),)
 
 
-def _of_own(process: "HybridProcess[Any]", message_id: MessageId) -> tuple[Reason, ...]:
+def _of_own(process: "Flagged[Any]", message_id: MessageId) -> tuple[Reason, ...]:
     entry = own_entry(process, message_id)
     if entry is None:
         return (Reason("settled", message_id),)

@@ -51,6 +51,8 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from aforesaid.core import (
     Admitting,
     Effects,
@@ -81,6 +83,20 @@ class Roster(NamedTuple):
     """Who was evicted, or has left: its author itself, if this is its last word."""
 
 
+class Turnover(Struct, eq=False):
+    """What a process keeps of changes, besides the facts."""
+
+    welcome: bool = True
+    count: int = 0
+    tellers: dict[Process, None] = {}
+    """Whose rosters were heard."""
+    farewells: dict[Process, None] = {}
+    """Who says nothing more to this process."""
+    left_in_order: dict[Process, None] = {}
+    """Of those who are gone: who was dismissed, and has said so itself."""
+    last_word: bool = False
+
+
 class Grouped(Batched, Admitting):
     """One process and its group; without one, everybody is heard and nobody admitted."""
 
@@ -91,17 +107,10 @@ class Grouped(Batched, Admitting):
         self.members: dict[Process, str] = {}
         """Whoever was ever a member, and where it is."""
         self.leaving: dict[Process, None] = {}
-        self._welcome = True
-        self._changes = 0
-        self.left_in_order: dict[Process, None] = {}
-        """Of those who are gone: who was dismissed, and has said so itself."""
         self.news: list[tuple[Process, Roster]] = []
         """What the present step has heard of the group."""
-        self._tellers: dict[Process, None] = {}
-        """Whose rosters were heard."""
-        self._farewells: dict[Process, None] = {}
-        """Who says nothing more to this process."""
-        self._draining = self._last_word = False
+        self.turnover = Turnover()
+        self._draining = False
 
     @abstractmethod
     def _say_own(
@@ -124,7 +133,7 @@ class Grouped(Batched, Admitting):
     def found(self, group: Iterable[Process], addresses: Mapping[Process, str], newcomer: bool) -> None:
         """Who the members are; a newcomer knows itself and some of them."""
         self.members = {name: addresses.get(name, "") for name in group}
-        self._welcome = not newcomer
+        self.turnover.welcome = not newcomer
 
     def locate(self, addresses: Mapping[Process, str], now: Nanoseconds, out: Effects) -> None:
         self.members.update((name, at) for name, at in addresses.items() if name in self.members)
@@ -142,11 +151,11 @@ class Grouped(Batched, Admitting):
 
     @property
     def changes(self) -> int:
-        return self._changes
+        return self.turnover.count
 
     @property
     def welcome(self) -> bool:
-        return self._welcome
+        return self.turnover.welcome
 
     @property
     def dismissals(self) -> Collection[Process]:
@@ -158,11 +167,11 @@ class Grouped(Batched, Admitting):
 
     @property
     def drained(self) -> bool:
-        return self._last_word and self._all_acknowledged
+        return self.turnover.last_word and self._all_acknowledged
 
     @property
     def took_leave(self) -> bool:
-        return self._last_word
+        return self.turnover.last_word
 
     def admit(self, peer: Process, address: str, now: Nanoseconds, out: Effects) -> None:
         self._check_may_change()
@@ -185,7 +194,7 @@ class Grouped(Batched, Admitting):
     # ------------------------------------------------------------------------------------------- the parts
 
     def _is_stranger(self, source: Process) -> bool:
-        return self._welcome and bool(self.members) and source not in self.members
+        return self.turnover.welcome and bool(self.members) and source not in self.members
 
     def _present(self) -> list[Process]:
         """To whom something may be said, this process included."""
@@ -194,7 +203,7 @@ class Grouped(Batched, Admitting):
     def _check_may_change(self) -> None:
         if self.dismissed:
             raise Misuse(f"{self.me} was dismissed")
-        if not self.members or not self._welcome:
+        if not self.members or not self.turnover.welcome:
             raise Misuse(f"{self.me} is in no group")
 
     def _take_news(self, now: Nanoseconds, out: Effects) -> None:
@@ -207,9 +216,9 @@ class Grouped(Batched, Admitting):
 
     def _hear(self, source: Process, roster: Roster, now: Nanoseconds, out: Effects) -> None:
         members, leaving, gone = roster
-        self._tellers[source] = None
+        self.turnover.tellers[source] = None
         if source in gone:
-            self.left_in_order[source] = None
+            self.turnover.left_in_order[source] = None
         lacks = [
             *(self.members.keys() - {member.name for member in members}),
             *(self.leaving.keys() - set(leaving)),
@@ -219,13 +228,13 @@ class Grouped(Batched, Admitting):
         for name in news:
             self.peer_down(name, now, out)
         if self.me in leaving:
-            self._farewells[source] = None
+            self.turnover.farewells[source] = None
         news += self._enter(members)
         left = [name for name in leaving if name not in self.leaving]
         for name in left:
             self._dismiss(name)
-        self._welcome = self._welcome or any(each.name == self.me for each in members)
-        self._changes += 1
+        self.turnover.welcome = self.turnover.welcome or any(each.name == self.me for each in members)
+        self.turnover.count += 1
         # Names in a fixed order: sets have none.
         concerned = dict.fromkeys([*news, *left, *sorted(lacks)]) if (news or left) and lacks else {}
         self._tell([*(name for name in concerned if name not in self.leaving), *left], now, out)
@@ -241,23 +250,23 @@ class Grouped(Batched, Admitting):
 
     def _tell(self, targets: Collection[Process], now: Nanoseconds, out: Effects) -> None:
         """Say all that is known of the group."""
-        self._changes += 1
+        self.turnover.count += 1
         others = [name for name in targets if name != self.me and name not in self.evicted]
-        if others and not self._last_word:
+        if others and not self.turnover.last_word:
             out.numbered(self._say_own(others, self._all_known(), now, out))
 
     def _all_known(self) -> Roster:
         members = tuple(Member(name, address) for name, address in self.members.items())
-        gone = (*self.evicted, self.me) if self._last_word else tuple(self.evicted)
+        gone = (*self.evicted, self.me) if self.turnover.last_word else tuple(self.evicted)
         return Roster(members, tuple(self.leaving), gone)
 
     def _pass_on(self, gone: Process, now: Nanoseconds, out: Effects) -> None:
         """One who was heard of the group is evicted: others may not have all that it told."""
         if not self.members:
             return
-        if gone in self._tellers and gone not in self.left_in_order:
+        if gone in self.turnover.tellers and gone not in self.turnover.left_in_order:
             self._tell(self._present(), now, out)
-        self._changes += 1
+        self.turnover.count += 1
         self._leave_if_drained(now, out)
 
     def _leave_if_drained(self, now: Nanoseconds, out: Effects) -> None:
@@ -265,8 +274,8 @@ class Grouped(Batched, Admitting):
         if not self._draining or not self._all_acknowledged or self._permits_missing:
             return
         others = [name for name in self.members if name != self.me and name not in self.evicted]
-        if all(name in self._farewells for name in others):
-            self._draining, self._last_word = False, True
-            self._changes += 1
+        if all(name in self.turnover.farewells for name in others):
+            self._draining, self.turnover.last_word = False, True
+            self.turnover.count += 1
             if others:
                 out.numbered(self._say_own(others, self._all_known(), now, out))

@@ -19,6 +19,7 @@ from abc import abstractmethod
 from typing import Any
 
 from aforesaid.core import Effects, Nanoseconds, Process
+from aforesaid.protocols.delivery.hybrid_flagged import Flagged
 from aforesaid.protocols.delivery.hybrid_process import E, HybridProcess, Key
 
 
@@ -46,7 +47,7 @@ class Exempting(HybridProcess[E]):
         self.p2 = p2
 
 
-class Indexed(Exempting[E]):
+class Indexed(Exempting[E], Flagged[E]):
     """All of them, and what happens when a permit comes."""
 
     overtaking = True

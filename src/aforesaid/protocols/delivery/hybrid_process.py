@@ -3,8 +3,8 @@
 Almeida (2026), section 5. A process keeps what it said in `u`, a sliding array indexed by message
 number, until it and all before it are acknowledged; and in `p`, a sliding map, the messages it delivered
 whose permits are missing. A message remembers in `dep` which permits were missing when it was said: those
-with an index below. The algorithms differ in three decisions, the abstract methods below: when a message may
-be network-sent, whether it then is flagged as needing a permit, and when that permit is given.
+with an index below. Here is what they say, send, repair and count; what a message tells its receiver, and how
+it is heard, is in `hybrid_flagged` for one bit, and in `hybrid_adaptive` for named constraints.
 
 Model: an unreliable network (loss, duplication, any order); processes do not fail unless they are evicted;
 nobody knows who else exists. With `retransmit` off the network has to be reliable, and no timer is armed.
@@ -13,17 +13,15 @@ Numbering: a message's number is its index in `u`, over *all* sends. What is for
 oneself and delivered at once; R10: an empty audience) takes its number, too, as an entry that is network-sent
 and acknowledged from the start: the indexes pass over it as over any such entry, and it holds nothing up.
 
-Corrections (docs/corrections.md) that live here: R1 (numbers start at 1), R5 (a permit may come before its
-message), R7, R9 (a repeated ack is no error), R10, R12 (cumulative acks and permits). An ack or permit counts
-only on the channel of the peer it came from, so that nobody can acknowledge another's message.
+Corrections (docs/corrections.md) that live here: R1 (numbers start at 1), R7, R9 (a repeated ack is no
+error), R10, R12 (cumulative acks). An ack or permit counts only on the channel of the peer it came from, so
+that nobody can acknowledge another's message.
 
 Further deviations: what is sent again, when, and how much may be on its way at once, is decided in `repair`,
 by peer. To be network-sent is to be handed over to it: what has to wait there might as well be on a slow
-network. A message that leaves after that is unflagged if its permit was given meanwhile: the permit may have
-been lost as well. Who owes permits is reminded when they take longer than usual. All buffers have bounds:
-`buffer_max` for `u` (its length, acknowledged entries included, R13), then `send` raises Busy; `early_max`
-for what one peer sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit`
-off).
+network. Who owes permits is reminded when they take longer than usual. All buffers have bounds: `buffer_max`
+for `u` (its length, acknowledged entries included, R13), then `send` raises Busy; `early_max` for what one
+peer sends ahead of a gap, then frames are dropped to be sent again (not so with `retransmit` off).
 
 What an eviction means, and what is promised then: `hybrid_eviction`. How steps stay short: `hybrid_batches`.
 Where a message is spoken of here, it may be a run of several: `hybrid_runs`.
@@ -50,21 +48,8 @@ from aforesaid.core import (
     Windowed,
     new,
 )
-from aforesaid.protocols.delivery.hybrid_explain import explanation
-from aforesaid.protocols.delivery.hybrid_frames import (
-    REMIND,
-    Ack,
-    Channel,
-    Continue,
-    Early,
-    Msg,
-    News,
-    Notice,
-    Permit,
-    PermitNews,
-    Remind,
-)
-from aforesaid.protocols.delivery.hybrid_groups import Grouped, Roster
+from aforesaid.protocols.delivery.hybrid_frames import REMIND, Ack, Channel, Continue, Early, Remind
+from aforesaid.protocols.delivery.hybrid_groups import Grouped
 from aforesaid.protocols.delivery.hybrid_runs import count_of, deliver, run_of
 from aforesaid.protocols.repair import NONE, Pace, Resend, Tally
 from aforesaid.structures import IndexableSlidingMap, SlidingArray
@@ -126,6 +111,12 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         The payload may be a Run."""
 
     @abstractmethod
+    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None: ...
+
+    @abstractmethod
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]: ...
+
+    @abstractmethod
     def _note_ack(self, entry: E, peer: Process) -> None:
         """The peer acknowledged this message."""
 
@@ -142,7 +133,20 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         """The peer is evicted: what was said to it counts as network-sent and acknowledged."""
 
     @abstractmethod
-    def _previous(self, entry: E, peer: Process) -> int: ...
+    def _again(self, peer: Process, channel: Channel, number: int) -> Any:
+        """A message as it leaves later than it was handed over, or once more."""
+
+    @abstractmethod
+    def _wanted(self, channel: Channel) -> int:
+        """The oldest message of the peer of which more is to be told; 0: none."""
+
+    @abstractmethod
+    def _covers(self, channel: Channel, wanted: int) -> bool:
+        """Whether there is something to answer to a reminder."""
+
+    @abstractmethod
+    def _expect_no_more(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
+        """The peer is evicted: what it owed counts as given."""
 
     @abstractmethod
     def _unsent_to(self, entry: E) -> Collection[Process]:
@@ -151,9 +155,6 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
     @abstractmethod
     def _unacked_by(self, entry: E) -> Collection[Process]:
         """The receivers who have not acknowledged it, those to whom it is unsent included."""
-
-    @abstractmethod
-    def _receivers(self, entry: E) -> Collection[Process]: ...
 
     # -------------------------------------------------------------------------------------------- the port
 
@@ -189,38 +190,6 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
     @property
     def _permits_missing(self) -> bool:
         return self.p.first < self.p.next
-
-    def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        channel = self.channels.get(source)
-        if channel is None:
-            if source in self.evicted or self._is_stranger(source):
-                self._answer_last_word(source, message, out)
-                return
-            channel = self._channel(source)
-        kind = type(message)
-        if kind is Msg:
-            self._arrived(source, channel, message, now, out)
-        elif kind is Ack or kind is Early:
-            self._acknowledged(source, channel, message, now, out)
-        elif kind is Permit:
-            self._permitted(source, channel, message.number, now, out)
-        elif kind is News:
-            self._evict(channel, message.gone, now, out)
-            self._arrived(source, channel, message.message, now, out)
-        elif kind is PermitNews:
-            self._evict(channel, message.gone, now, out)
-            self._permitted(source, channel, message.number, now, out)
-        elif kind is Notice:
-            # Its sender goes on telling us until our own News has told it that we know.
-            self._evict_all(message.gone, now, out)
-        if self.news or self._draining:
-            self._take_news(now, out)
-
-    def _answer_last_word(self, source: Process, message: Any, out: Effects) -> None:
-        """Who has left in order may not have heard that its last word came."""
-        last = message.message if type(message) is News else message
-        if type(last) is Msg and type(last.payload) is Roster and source in last.payload.gone:
-            out.send((source,), Ack(last.number, 0))
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is Continue:
@@ -265,9 +234,6 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         self._settle_and_give({}, now, out)
         self._expect_no_more(peer, channel, now, out)
 
-    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
-        return explanation(self, message_id)
-
     @property
     def next_number(self) -> int:
         return self.u.next
@@ -305,22 +271,6 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         }
 
     # ------------------------------------------------------------------------------------------- the parts
-
-    def _expect_no_more(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
-        """The peer is evicted: the permits it owed count as given."""
-        for number in channel.missing:
-            self._release((peer, number), now, out)
-
-    def _wanted(self, channel: Channel) -> int:
-        """The oldest message of the peer whose permit is missing; 0: none."""
-        return channel.missing[0] if channel.missing else 0
-
-    def _impatient(self, channel: Channel) -> bool:
-        return bool(channel.missing)
-
-    def _covers(self, channel: Channel, wanted: int) -> bool:
-        """Whether there is something to answer to a reminder."""
-        return wanted <= channel.given
 
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:
         """Each other process named, once."""
@@ -361,35 +311,7 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
             out.send((peer,), self._again(peer, channel, number))
         flight.ring(now, out)
 
-    def _again(self, peer: Process, channel: Channel, number: int) -> Any:
-        """A message as it leaves later than it was handed over, or once more."""
-        entry = self.u[number]
-        flagged, previous = number > channel.given, self._previous(entry, peer)
-        message = new(Msg, (self.incarnation, number, previous, flagged, entry.payload))
-        told = not flagged or (channel.news is not None and number in channel.news)
-        return self._with_news(message, channel) if told else message
-
-    def _arrived(
-        self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
-    ) -> None:
-        _, number, previous, flagged, _ = message
-        if not flagged and number > channel.permitted:
-            self._permitted(source, channel, number, now, out)
-        delivered = channel.delivered
-        if number > delivered:
-            if previous != delivered:
-                # A predecessor below what was delivered, or not below the message, is none.
-                if delivered < previous < number:
-                    self._came_early(source, channel, message, out)
-                return
-            self._deliver(source, channel, message, now, out)
-            if channel.early is not None:
-                self._deliver_early(source, channel, channel.early, now, out)
-            if self.evicted:
-                self._give_notice(source, channel, out)
-        out.send((source,), new(Ack, (channel.delivered, 0)))
-
-    def _came_early(self, source: Process, channel: Channel, message: Msg, out: Effects) -> None:
+    def _came_early(self, source: Process, channel: Channel, message: Any, out: Effects) -> None:
         early = channel.early
         if early is None:
             early = channel.early = {}
@@ -398,34 +320,6 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         elif len(early) < self.early_max or message.previous in early:
             early[message.previous] = message
             out.send((source,), Early(channel.delivered, message.number))
-
-    def _deliver(
-        self, source: Process, channel: Channel, message: Msg, now: Nanoseconds, out: Effects
-    ) -> None:
-        incarnation, number, _, flagged, payload = message
-        channel.delivered = number
-        # The permit is missing from before the delivery on: what the application answers depends on it.
-        if flagged and number > channel.permitted:
-            if not channel.permits.timed:
-                channel.permits.timed, channel.permits.since = number, now
-            self._miss((source, number))
-            if channel.missing:
-                channel.missing.append(number)
-            else:
-                channel.missing = deque((number,))
-                self._be_patient(source, channel, now, out)
-        if type(payload) is Roster:
-            self.news.append((source, payload))
-        else:
-            deliver(source, incarnation, number, payload, out)
-
-    def _deliver_early(
-        self, source: Process, channel: Channel, early: dict[int, Msg], now: Nanoseconds, out: Effects
-    ) -> None:
-        """What follows the last delivered, and came before it."""
-        while message := early.pop(channel.delivered, None):
-            self._deliver(source, channel, message, now, out)
-        channel.early = early or None
 
     def _miss(self, key: Key) -> None:
         self.p.add(key)
@@ -455,27 +349,12 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         if numbers and self.retransmit and flight.came(numbers, now, out):
             self._go_on(source, channel, now, out)
 
-    def _permitted(
-        self, source: Process, channel: Channel, number: int, now: Nanoseconds, out: Effects
-    ) -> None:
-        if number <= channel.permitted:
-            return
-        channel.permitted = number
-        missing = channel.missing
-        if not missing or missing[0] > number:
-            return
-        channel.patience = 1
-        if 0 < channel.permits.timed <= number:
-            channel.permits.ended(now)
-        self._release_permitted(source, channel, now, out)
-        self._be_patient(source, channel, now, out)
-
     def _be_patient(self, peer: Process, channel: Channel, now: Nanoseconds, out: Effects) -> None:
         """Until the peer is reminded of the permits it owes."""
         if not self._impatient(channel):
             out.disarm(new(Remind, (peer, REMIND)))
         elif self.retransmit:
-            wait, overdue_after = self.pace.resend_after, channel.permits.overdue_after
+            wait, overdue_after = self.pace.resend_after, channel.permits.overdue_after()
             if overdue_after > wait:
                 wait = overdue_after
             out.arm(new(Remind, (peer, REMIND)), now + wait * channel.patience)

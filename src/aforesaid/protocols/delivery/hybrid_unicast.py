@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from aforesaid.core import Misuse, Payload, Process
-from aforesaid.protocols.delivery.hybrid_process import HybridProcess
+from aforesaid.protocols.delivery.hybrid_flagged import Flagged
 from aforesaid.protocols.delivery.hybrid_runs import count_of
 
 NOBODY: Process = ""
@@ -34,7 +34,7 @@ class Entry:
         self.payload = None
 
 
-class Unicast(HybridProcess[Entry]):
+class Unicast(Flagged[Entry]):
     """The two unicast algorithms: exactly one target, which may be the process itself."""
 
     def _audience(self, targets: Sequence[Process]) -> Sequence[Process]:

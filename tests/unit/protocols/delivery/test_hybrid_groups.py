@@ -130,7 +130,7 @@ def leaves_at_once(machine: Any) -> None:
 
     def leave(self: Any, now: Any, out: Any) -> None:
         if self.dismissed:
-            self._farewells = dict.fromkeys(self.members)
+            self.turnover.farewells = dict.fromkeys(self.members)
         as_it_does(now, out)
 
     machine._leave_if_drained = MethodType(leave, machine)
@@ -147,7 +147,7 @@ def tells_the_newcomer_first(machine: Any) -> None:
     def tell(self: Any, targets: Any, now: Any, out: Any) -> None:
         others = [name for name in targets if name != self.me and name not in self.evicted]
         for name in reversed(others):
-            if not self._last_word:
+            if not self.turnover.last_word:
                 out.numbered(self._say_own([name], self._all_known(), now, out))
 
     machine._tell = MethodType(tell, machine)
