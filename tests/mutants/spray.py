@@ -4,11 +4,12 @@ They are not held against traces, as those of the registry, but against the rule
 that it breaks.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aforesaid.protocols.overlay.spray import PERIOD, Arc, Introduce, Pending, Reply, Request, Spray
+from aforesaid.protocols.overlay.spray import NEW, PERIOD, Arc, Introduce, Pending, Reply, Request, Spray
 from support import spray_rules as rules
 
 
@@ -59,17 +60,16 @@ class HalfOfAll(Spray):
 class OneMoreReplaced(Spray):
     """The paper's loop from 0 to the number of arcs lost, both included."""
 
-    def _lose(self, peer: str) -> int:
+    def _lose(self, peer: str) -> list[Arc]:
         lost = super()._lose(peer)
-        return lost + 1 if lost else 0
+        return [*lost, *lost[:1]]
 
 
 class ProbabilityOfWhatIsLeft(Spray):
     """1 - 1/|view| with the view as it is after the loss."""
 
     def peer_down(self, peer: str, now: int, links: Any) -> None:
-        lost = self._lose(peer)
-        for _ in range(lost):
+        for _ in self._lose(peer):
             if self.view and links.choose("shrink", len(self.view)) > 0:
                 self._duplicate(links)
 
@@ -185,10 +185,39 @@ class TakesLateAnswers(Spray):
 class ReplacesLentArcs(Spray):
     """Replaces an arc that its taker replaces as well."""
 
-    def _lose(self, peer: str) -> int:
-        before = len(self.view)
+    def _lose(self, peer: str) -> list[Arc]:
+        lost = [arc for arc in self.view if arc.peer == peer]
         super()._lose(peer)
-        return before - len(self.view)
+        return lost
+
+
+class NewcomersAreReplaced(Spray):
+    """Replaces what a join has brought, although it goes with the newcomer: every such crash adds a view."""
+
+    def _replace(self, lost: Iterable[Arc], *how: Any) -> None:
+        super()._replace((Arc(arc.peer) for arc in lost), *how)
+
+
+class CrashesTakeTheLast(Spray):
+    """Lets crashes make a view as short as they will: one that keeps coming back dissolves a group."""
+
+    def _keep_enough(self, lost: int, links: Any) -> None: ...
+
+
+class NewForEver(Spray):
+    """Never replaces an arc that an introduction made."""
+
+    def expire(self, timer: Any, now: int, links: Any) -> None:
+        new = Counter(arc.peer for arc in self.free if arc.new)
+        super().expire(timer, now, links)
+        self.free = [Arc(arc.peer, NEW) if new[arc.peer] else arc for arc in self.free]
+
+
+class NewcomersAreOldest(Spray):
+    """Takes the mark of a new arc for its age."""
+
+    def _place_of_partner(self, arcs: Sequence[Arc], links: Any) -> int:
+        return max(range(len(arcs)), key=lambda place: arcs[place].age)
 
 
 class IntroducesToItself(Spray):
@@ -294,6 +323,10 @@ SPRAY_MUTANTS = [
     SprayMutant(AnswersTheDead, rules.a_request_over_no_usable_link_is_not_answered),
     SprayMutant(TakesLateAnswers, rules.the_offer_to_a_lost_partner_is_taken_back),
     SprayMutant(ReplacesLentArcs, rules.a_lent_arc_that_goes_down_is_replaced_by_its_taker_only),
+    SprayMutant(NewcomersAreReplaced, rules.who_crashes_soon_after_joining_takes_away_what_it_brought),
+    SprayMutant(NewForEver, rules.who_crashes_soon_after_joining_takes_away_what_it_brought),
+    SprayMutant(NewcomersAreOldest, rules.the_mark_of_a_new_arc_is_no_age),
+    SprayMutant(CrashesTakeTheLast, rules.who_has_few_arcs_loses_none_by_a_crash),
     SprayMutant(IntroducesToItself, rules.neighbours_that_cannot_be_reached_are_stood_in_for),
     SprayMutant(LeaversAreReplaced, rules.who_leaves_takes_away_what_it_brought),
     SprayMutant(LeaversAreCrashed, rules.who_leaves_takes_away_what_it_brought),

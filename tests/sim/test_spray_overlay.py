@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.protocols.overlay.spray import Spray
+from aforesaid.protocols.overlay.spray import NEW_PERIODS, Spray
 from mutants.spray import NeverShrinks
 from support.spray_stage import EVERY, Overlay
 
@@ -101,8 +101,10 @@ def test_views_that_replace_every_arc_do_not_shrink() -> None:
 
 
 def test_lost_links_lose_few_arcs() -> None:
-    """An exchange whose link is lost in its midst may double arcs and lose others: as many on average."""
+    """An exchange whose link is lost in its midst may double arcs and lose others: as many on average. Nobody
+    is a newcomer any more."""
     overlay = grown(100, 0, **SLOW)
+    overlay.run(NEW_PERIODS * EVERY)
     before = overlay.arcs()
     for _ in range(300):
         overlay.run(EVERY // 20)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from aforesaid.protocols.overlay.spray import (
+    NEW,
+    NEW_PERIODS,
     PERIOD,
     VIEW_MAX,
     Arc,
@@ -44,14 +46,14 @@ def the_contact_introduces_the_newcomer_once_per_arc(kind: Kind) -> None:
     assert peers(contact.view) == ["a", "x", "x"]
     neighbour = spray(kind, "p", me="a")
     neighbour.receive("p", Introduce("n"), 0, sink)
-    assert neighbour.view == [Arc("p"), Arc("n")]
+    assert neighbour.view == [Arc("p"), Arc("n", NEW)]
     assert sink.connected == [("n", "p")]
 
 
 def a_contact_without_arcs_takes_the_newcomer(kind: Kind) -> None:
     contact, sink = kind("p", EVERY), Sink()
     contact.welcomed("n", 0, sink)
-    assert contact.view == [Arc("n")]
+    assert contact.view == [Arc("n", NEW)]
     assert sink.connected == [("n", "n")]
 
 
@@ -267,6 +269,37 @@ def a_lent_arc_that_goes_down_is_replaced_by_its_taker_only(kind: Kind) -> None:
     assert not partner.wants("x")
 
 
+def who_crashes_soon_after_joining_takes_away_what_it_brought(kind: Kind) -> None:
+    """Whoever has the arcs by then; two periods later they are like others."""
+    for event in ("peer_down", "arc_down"):
+        for periods in range(NEW_PERIODS + 1):
+            machine, sink = spray(kind, "abcd"), Sink(*4 * (1,), unusable="abcdn")
+            machine.receive("a", Introduce("n"), 0, sink)
+            machine.receive("b", Introduce("n"), 0, sink)
+            for _ in range(periods):
+                machine.expire(PERIOD, 0, sink)
+            taker = spray(kind, "efghij", me="q")
+            taker.receive("p", Request((0, 1), tuple(machine.view[-2:])), 0, Sink())
+            for one in (machine, taker):
+                before = len(one.view)
+                getattr(one, event)("n", 0, Sink(*4 * (1,)))
+                assert before - len(one.view) == (2 if periods < NEW_PERIODS else 0)
+                assert not one.wants("n")
+
+
+def the_mark_of_a_new_arc_is_no_age(kind: Kind) -> None:
+    machine, _ = asking(kind, [("n", NEW), ("q", 1)])
+    assert machine.pending is not None
+    assert machine.pending.partner == "q"
+
+
+def who_has_few_arcs_loses_none_by_a_crash(kind: Kind) -> None:
+    for view, size in (("xxabc", 3), ("xxab", 3), ("xxa", 3), ("xa", 2), ("ab", 2), ("x", 0)):
+        machine = spray(kind, view)
+        machine.peer_down("x", 0, Sink())
+        assert len(machine.view) == size
+
+
 def who_leaves_takes_away_what_it_brought(kind: Kind) -> None:
     """Two arcs to x of six: each is replaced (arcs of x - 1)/6 times on average."""
     for arcs, draws, size in ((0, (), 4), (1, (), 4), (3, (2, 2), 4), (3, (1, 0, 2), 5), (7, (0, 0), 6)):
@@ -400,6 +433,9 @@ RULES: tuple[Callable[[Kind], None], ...] = (
     arcs_that_go_down_are_all_replaced,
     the_last_arc_has_no_replacement,
     a_lent_arc_that_goes_down_is_replaced_by_its_taker_only,
+    who_crashes_soon_after_joining_takes_away_what_it_brought,
+    the_mark_of_a_new_arc_is_no_age,
+    who_has_few_arcs_loses_none_by_a_crash,
     who_leaves_takes_away_what_it_brought,
     who_has_few_arcs_loses_none_by_a_leave,
     who_was_introduced_to_a_newcomer_hears_that_it_left,

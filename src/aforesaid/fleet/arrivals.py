@@ -13,7 +13,7 @@ from aforesaid.fleet.handshake import (
 from aforesaid.fleet.layout import FRAME, State
 from aforesaid.fleet.lists import row
 from aforesaid.fleet.membership import enter, hear_of_crash, join_expired, welcome
-from aforesaid.fleet.spray import answer, answered, period_over, take_arc
+from aforesaid.fleet.spray import NEW, answer, answered, period_over, take_arc
 from aforesaid.fleet.states import Due, Kind, News
 from aforesaid.fleet.tables import (
     fifo,
@@ -130,7 +130,7 @@ def sampled(w: State, p: int, kind: int, source: int, what: int) -> None:
     elif not processes(w)[p].inside:
         return
     elif kind == Kind.INTRODUCE:
-        take_arc(w, p, what, 0, source)
+        take_arc(w, p, what, NEW, source)
     elif kind == Kind.REQUEST:
         answer(w, p, source, what)
     else:

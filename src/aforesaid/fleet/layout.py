@@ -315,6 +315,8 @@ class State(Record):
     inside_count: int
     links_count: int
     arcs_count: int
+    lost_of_old: int
+    """Of the arcs lost last, how many were not new."""
     receipts: int
     spoken: int
     links_left: int

@@ -10,6 +10,9 @@ from aforesaid.fleet.tables import processes
 from aforesaid.fleet.timers import arm
 from aforesaid.fleet.wishes import retained, unwanted, wanted
 
+NEW, NEW_PERIODS, VIEW_MIN = 64, 2, 3
+"""As the reference's."""
+
 
 @inner
 def arm_first(w: State, p: int) -> None:
@@ -35,7 +38,7 @@ def welcomed(w: State, p: int, newcomer: int) -> None:
         if peer != newcomer and links_to(w, p, peer):
             append(w, able, peer, 0)
     if able.count == 0:
-        take_arc(w, p, newcomer, 0, newcomer)
+        take_arc(w, p, newcomer, NEW, newcomer)
         return
     for i in range(able.count):
         send(w, Kind.INTRODUCE, p, row(w, able, i).peer, -1, -1, newcomer, 0)
@@ -56,16 +59,22 @@ def view_at(w: State, p: int, place: int) -> int:
 @inner
 def period_over(w: State, p: int) -> None:
     me = processes(w)[p]
-    for i in range(me.free.count):
-        row(w, me.free, i).what += 1
-    for i in range(me.lent.count):
-        row(w, me.lent, i).what += 1
+    grow_older(w, me.free)
+    grow_older(w, me.lent)
     if me.pending >= 0:
         send(w, Kind.REQUEST, p, me.pending, -1, -1, me.exchange, 0)
     elif not me.settled:
         ask_exchange(w, p)
     if me.pending >= 0 or not me.settled:
         arm(w, w.period, Due.PERIOD, p, me.incarnation)
+
+
+@inner
+def grow_older(w: State, arcs: Listed) -> None:
+    for i in range(arcs.count):
+        age = row(w, arcs, i).what
+        periods = min(age % NEW + 1, NEW - 1)
+        row(w, arcs, i).what = periods + (NEW if age >= NEW and periods < NEW_PERIODS else 0)
 
 
 @inner
@@ -101,7 +110,7 @@ def give(w: State, p: int, place: int, given: Listed, sample: Listed, receiver: 
 def oldest_of_urn(w: State) -> int:
     oldest = 0
     for i in range(1, w.urn.count):
-        if row(w, w.urn, i).what > row(w, w.urn, oldest).what:
+        if row(w, w.urn, i).what % NEW > row(w, w.urn, oldest).what % NEW:
             oldest = i
     return oldest
 
@@ -173,27 +182,44 @@ def answered(w: State, p: int, exchange: int) -> None:
 
 @inner
 def arc_down(w: State, p: int, peer: int) -> None:
-    for _ in range(lose_arcs(w, p, peer)):
+    lost = lose_arcs(w, p, peer)
+    for _ in range(w.lost_of_old):
         duplicate(w, p)
+    keep_enough(w, p, lost - w.lost_of_old)
 
 
 @inner
 def arcs_of_dead(w: State, p: int, peer: int) -> None:
     """Each arc to a crashed peer is replaced with probability 1 - 1/|view|: views shrink with the group."""
     size = processes(w)[p].free.count + processes(w)[p].lent.count
-    for _ in range(lose_arcs(w, p, peer)):
+    gone = lose_arcs(w, p, peer)
+    for _ in range(w.lost_of_old):
         if choose(w, p, size) > 0:
             duplicate(w, p)
+            gone -= 1
+    keep_enough(w, p, gone)
+
+
+@inner
+def keep_enough(w: State, p: int, gone: int) -> None:
+    """Of arcs lost, so many are replaced after all."""
+    me = processes(w)[p]
+    for _ in range(min(gone, VIEW_MIN - me.free.count - me.lent.count)):
+        duplicate(w, p)
 
 
 @inner
 def lose_arcs(w: State, p: int, peer: int) -> int:
-    """Drop all arcs to the peer; how many of them are ours to replace."""
+    """Drop all arcs to the peer; how many of them were ours, and (in `lost_of_old`) not new either."""
     me = processes(w)[p]
     if me.pending == peer:
         for i in range(me.lent.count):
             append(w, me.free, row(w, me.lent, i).peer, row(w, me.lent, i).what)
         me.lent.count, me.pending = 0, -1
+    w.lost_of_old = 0
+    for i in range(me.free.count):
+        if row(w, me.free, i).peer == peer and row(w, me.free, i).what < NEW:
+            w.lost_of_old += 1
     lost = remove_all(w, me.free, peer)
     w.arcs_count -= lost + remove_all(w, me.lent, peer)
     return lost

@@ -10,11 +10,14 @@ exchanges only move them: so views stay near ln N, and nobody needs to know N.
   the peer that it names is turned round and names the giver: nobody ever has an arc to itself.
 - Peer down: its arcs go, and each is replaced, with probability 1 - 1/|view|, by a second arc to a random
   neighbour. Arc down: the same, with certainty.
+- Either way (ours), an arc that an introduction made less than two periods ago is not replaced: it came with
+  a newcomer that has few arcs yet, and goes with it; or every crash soon after joining would add a view.
 - Leave in good order (ours; the paper has crashes only): the leaver tells how many arcs go with it, and each
   arc to it is replaced, on average, (that number - 1)/|view| times. If its view is like others', as many arcs
-  go as by a crash; if it has not exchanged yet and has but one arc, those go that its join has brought. So
-  visits, however short, do not make views grow; and no view gets shorter than `VIEW_MIN` by them. Its contact
-  tells those it was introduced to, for they may have no link to it yet.
+  go as by a crash; if it has not exchanged yet and has but one arc, those go that its join has brought. Its
+  contact tells those it was introduced to, for they may have no link to it yet.
+So visits, however short and however they end, do not make views grow; and no view gets shorter than
+`VIEW_MIN` by them.
 
 The paper's exchange is a remote call that does not fail. Here messages may be lost, delayed and reordered:
 - only arcs with a usable link are given, half of these, and only over a usable link;
@@ -31,7 +34,7 @@ view is longer than `VIEW_MAX`, whatever others tell.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from aforesaid.core import Count, Nanoseconds, Number, Process, Timer, frame
@@ -40,10 +43,16 @@ from aforesaid.protocols.overlay.sampling import Links, Sampler
 
 PERIOD: Timer = "spray period"
 VIEW_MIN = 3
-"""Who has so few arcs loses none by a leave: the law that leaves follow is one of averages, and a group that
-many visit and few stay in would lose a little by each visit."""
+"""Who has so few arcs loses none by a leave or a crash: the laws that these follow are of averages, and a
+group that many visit and few stay in would lose a little by each visit."""
 VIEW_MAX = 2**10
 """Above all that a group brings; below it, half of a view fits into a sample."""
+
+
+NEW = 64
+"""Added to the age of an arc that an introduction made, as long as it is new; no age counts so far."""
+NEW_PERIODS = 2
+"""Every newcomer has exchanged by then."""
 
 
 class Arc(NamedTuple):
@@ -51,6 +60,20 @@ class Arc(NamedTuple):
 
     peer: Process
     age: Count = 0
+
+    @property
+    def new(self) -> bool:
+        """True if it came with the peer's join, a short while ago."""
+        return self.age >= NEW
+
+    @property
+    def periods(self) -> int:
+        return self.age % NEW
+
+    def older(self) -> "Arc":
+        """A period later."""
+        periods = min(self.periods + 1, NEW - 1)
+        return Arc(self.peer, periods + (NEW if self.new and periods < NEW_PERIODS else 0))
 
 
 Sample: TypeAlias = Annotated[tuple[Arc, ...], AtMost(VIEW_MAX)]
@@ -131,7 +154,7 @@ class Spray(Sampler):
         """One arc to the newcomer for each of ours, made by neighbours that can reach it through us."""
         able = [arc.peer for arc in self.view if arc.peer != newcomer and links.usable(arc.peer)]
         if not able:
-            self._take(Arc(newcomer), newcomer, links)
+            self._take(Arc(newcomer, NEW), newcomer, links)
             return
         missing = len(self.view) - len(able)
         stand_ins = [able[links.choose("introduce", len(able))] for _ in range(missing)]
@@ -142,7 +165,7 @@ class Spray(Sampler):
     def receive(self, source: Process, message: Any, now: Nanoseconds, links: Links) -> None:
         match message:
             case Introduce(newcomer):
-                self._take(Arc(newcomer), source, links)
+                self._take(Arc(newcomer, NEW), source, links)
             case Request():
                 self._answer(source, message, links)
             case Reply():
@@ -152,8 +175,8 @@ class Spray(Sampler):
                 links.release(newcomer)
 
     def expire(self, timer: Timer, now: Nanoseconds, links: Links) -> None:
-        self.free = [Arc(peer, age + 1) for peer, age in self.free]
-        self.lent = [Arc(peer, age + 1) for peer, age in self.lent]
+        self.free = [arc.older() for arc in self.free]
+        self.lent = [arc.older() for arc in self.lent]
         self.answers = {peer: reply for peer, reply in self.answers.items() if links.usable(peer)}
         self.introduced = {peer: to for peer, to in self.introduced.items() if links.usable(peer)}
         if self.pending:
@@ -165,23 +188,19 @@ class Spray(Sampler):
 
     def peer_down(self, peer: Process, now: Nanoseconds, links: Links) -> None:
         size = len(self.view)
-        for _ in range(self._lose(peer)):
-            if links.choose("shrink", size) > 0:
-                self._duplicate(links)
+        self._replace(self._lose(peer), lambda: links.choose("shrink", size) > 0, links)
 
     def arc_down(self, peer: Process, now: Nanoseconds, links: Links) -> None:
-        for _ in range(self._lose(peer)):
-            self._duplicate(links)
+        self._replace(self._lose(peer), lambda: True, links)
 
     def left(self, peer: Process, arcs: int, now: Nanoseconds, links: Links) -> None:
         size = len(self.view)
-        lost = self._lose(peer)
+        lost = len(self._lose(peer))
         for _ in range(lost):
             copies, rest = divmod(min(max(arcs - 1, 0), VIEW_MAX), size)
             for _ in range(copies + (links.choose("stay", size) < rest)):
                 self._duplicate(links)
-        for _ in range(min(lost, VIEW_MIN - len(self.view))):
-            self._duplicate(links)
+        self._keep_enough(lost, links)
         for neighbour in self.introduced.pop(peer, ()):
             if neighbour != peer:
                 links.send(neighbour, Withdraw(peer, arcs))
@@ -227,7 +246,7 @@ class Spray(Sampler):
 
     def _place_of_partner(self, arcs: Sequence[Arc], links: Links) -> int:
         """Which of the arcs leads to the partner of an exchange: the oldest."""
-        return max(range(len(arcs)), key=lambda place: arcs[place].age)
+        return max(range(len(arcs)), key=lambda place: arcs[place].periods)
 
     def _answer(self, source: Process, request: Request, links: Links) -> None:
         known = self.answers.get(source)
@@ -268,14 +287,29 @@ class Spray(Sampler):
             peer = view[links.choose("duplicate", len(view))].peer
             self._take(Arc(peer), peer, links)
 
-    def _lose(self, peer: Process) -> int:
-        """Drop all arcs to the peer; how many of them are ours to replace."""
+    def _replace(self, lost: Iterable[Arc], chance: Callable[[], bool], links: Links) -> None:
+        """Those of the arcs that did not come with a newcomer, and of these those that chance wants."""
+        gone = 0
+        for arc in lost:
+            if arc.new or not chance():
+                gone += 1
+            else:
+                self._duplicate(links)
+        self._keep_enough(gone, links)
+
+    def _keep_enough(self, lost: int, links: Links) -> None:
+        """Of arcs lost, so many are replaced after all."""
+        for _ in range(min(lost, VIEW_MIN - len(self.view))):
+            self._duplicate(links)
+
+    def _lose(self, peer: Process) -> list[Arc]:
+        """Drop all arcs to the peer; those of them that are ours to replace."""
         if self.pending and self.pending.partner == peer:
             self.free, self.lent, self.pending = self.view, [], None
-        ours = len(self.free)
+        ours = [arc for arc in self.free if arc.peer == peer]
         self.free = [arc for arc in self.free if arc.peer != peer]
         self.lent = [arc for arc in self.lent if arc.peer != peer]
-        return ours - len(self.free)
+        return ours
 
     def _ours_to_give(self, links: Links) -> list[Arc]:
         return [arc for arc in self.free if links.usable(arc.peer)]
