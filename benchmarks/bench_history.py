@@ -188,7 +188,7 @@ def away(count: int, before: int = 1000) -> int:
         print(f"back, with all of them, after {seconds:.2f} s, {cpu:.2f} s of CPU")
         for each in (process, third, member):
             each.kill()
-    return seconds > BACK_S_MAX
+    return bool(seconds > BACK_S_MAX)
 
 
 def fixed(count: int, before: int = 1000) -> int:
@@ -216,7 +216,7 @@ def fixed(count: int, before: int = 1000) -> int:
         print(f"back, with all of them, after {seconds:.2f} s, {cpu:.2f} s of CPU")
         for each in (process, member):
             each.kill()
-    return seconds > BACK_S_MAX
+    return bool(seconds > BACK_S_MAX)
 
 
 if __name__ == "__main__":
