@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, Message, Misuse, Node
+from aforesaid import Config, HistoryLost, Message, Misuse, Node
 from net.net_stage import PATIENCE_S
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -158,6 +158,26 @@ def test_who_is_cancelled_while_it_is_forced_has_done_it(config: Config) -> None
 
     run(config, cancelled, nothing_comes_again)
     assert written(config) == [(1, b"1")]
+
+
+def test_batches_and_their_transactions_go_on_behind_what_is_lost(tmp_path: Path) -> None:
+    keeps = {**KINDS["keeps its history"], "retention_bytes": 2**16}
+
+    async def main() -> None:
+        async with Node(Config.of({"name": "alice", **keeps})) as alice:
+            for _ in range(100):
+                await alice.broadcast(bytes(2000))
+                await anext(alice)
+            facts = {"name": "bob", "contact": str(alice.address), "directory": str(tmp_path / "bob")}
+            async with Node(Config.of({**facts, **keeps}), history="all") as bob:
+                with pytest.raises(HistoryLost) as lost:
+                    await anext(bob.batches())
+                assert lost.value.offset == 1
+                batch = await anext(bob.batches())
+                async with bob.transaction(batch) as db:
+                    db.execute("CREATE TABLE heard (offset INTEGER PRIMARY KEY)")
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
 
 
 def test_a_node_that_keeps_nothing_has_no_transactions() -> None:

@@ -124,13 +124,23 @@ class Node(Questions[P]):
         ones has done with these, unless acks are manual."""
         self._running  # noqa: B018  (raises if the node was never started)
         automatic = self.config.acks == "automatic"
-        while batch := await self._inbox.take_all(BATCH_MAX):
+        while batch := await self._take_all():
             if automatic and not self._hands_on_again:
                 self._acknowledge_all(batch)
             yield batch
             if automatic and self._hands_on_again:
                 for message in batch:
                     message.ack()
+
+    async def _take_all(self) -> list[Message[P]]:
+        if self._untaken is not None:
+            self._untaken.ack()
+            self._untaken = None
+        try:
+            return await self._inbox.take_all(BATCH_MAX)
+        except HistoryLost as lost:
+            self._untaken = lost
+            raise
 
     def transaction(self, batch: Sequence[Message[P]]) -> AbstractAsyncContextManager[sqlite3.Connection]:
         """`async with node.transaction(batch) as db`: as `message.transaction()`, one for all of a batch."""
