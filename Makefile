@@ -8,8 +8,9 @@
 #                   then the tests that `make test` plays a share of, with all their seeds and scopes
 #   make campaign-cluster   audits on machines that share a store only, and are killed meanwhile (20 rounds)
 #   make campaign-watch     a watch killed 50 times with -9, and an hour of it at 10,000 events a second
-#   make campaign-nodes     10,000 worlds each of fixed, changing, durable and keeping groups of real nodes (docs/world.md)
-#   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes)
+#   make campaign-nodes     10,000 worlds each of all kinds of groups of real nodes (docs/world.md)
+#   make campaign-net   real processes: bad weather, crowds, a dead peer, a million hostile frames (13 minutes);
+#                   then 200 kills -9 for every algorithm and either way of exactly once (an hour)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -51,11 +52,13 @@ campaign-nodes: $(READY)
 	@$(BIN)/aforesaid world --group fixed --seeds 10000
 	@$(BIN)/aforesaid world --group changing --seeds 10000
 	@$(BIN)/aforesaid world --group durable --seeds 10000
+	@$(BIN)/aforesaid world --group admitting --seeds 10000
 	@$(BIN)/aforesaid world --group keeping --seeds 10000
 
 campaign-net: $(READY)
 	@for c in "weather 180" "crowd 120" "processes 120" "dead 180" "hostile 1000000"; do \
 	  $(BIN)/python tests/net/campaign.py $$c || exit 1; done
+	@$(BIN)/python tests/net/kills.py 200
 
 format: $(READY)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .

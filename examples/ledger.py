@@ -5,6 +5,9 @@ offset of the last message; when it starts again it resumes from there. So an en
 or comes again. Kill it as often as you like, and start it again with the same words.
 
     python examples/ledger.py north 7001 south=7002 west=7003      # And so on, in three terminals
+
+With LEDGER_ALGORITHM=prc_spray the group changes and keeps its history. The first branch founds it, and names
+no others; the others name one or some.
 """
 
 import asyncio
@@ -13,6 +16,7 @@ import os
 import sqlite3
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 from aforesaid import Config, Message, Node
 
@@ -21,6 +25,8 @@ RESERVED = 1000
 COMMIT_S = 0.02
 SAYS_S = float(os.environ.get("LEDGER_SAYS_S", "0.5"))
 """How often each branch has something to say."""
+AT_ONCE = int(os.environ.get("LEDGER_AT_ONCE", "1"))
+"""How many entries it then says."""
 
 
 class Ledger:
@@ -65,9 +71,10 @@ class Ledger:
 
 async def speak(node: Node, ledger: Ledger) -> None:
     while True:
-        entry = {"number": ledger.number(), "seen": ledger.seen}
-        await node.broadcast(json.dumps(entry).encode())
-        ledger.database.execute("INSERT INTO said VALUES (?)", (entry["number"],))
+        numbers = [ledger.number() for _ in range(AT_ONCE)]
+        entries = [{"number": number, "seen": ledger.seen} for number in numbers]
+        await node.broadcast_many(json.dumps(entry).encode() for entry in entries)
+        ledger.database.executemany("INSERT INTO said VALUES (?)", ((number,) for number in numbers))
         await asyncio.sleep(SAYS_S)
 
 
@@ -87,20 +94,30 @@ async def commit(ledger: Ledger, entered: list[Message]) -> None:
         entered.clear()
 
 
-async def branch(name: str, port: str, *others: str) -> None:
-    config = Config(
-        name=name,
-        algorithm=os.environ.get("LEDGER_ALGORITHM", "waiting"),
-        listen=f"127.0.0.1:{port}",
-        peers={other: f"127.0.0.1:{at}" for other, _, at in (each.partition("=") for each in others)},
-        directory=f"{name}.node",
-        durability="batch",
-        acks="manual",
-        evict_after_s=0,
+def config_of(name: str, port: str, *others: str, **more: Any) -> Config:
+    """Of a fixed group whose members survive, or of one that changes and keeps what was said."""
+    algorithm = os.environ.get("LEDGER_ALGORITHM", "waiting")
+    at = {other: f"127.0.0.1:{port}" for other, _, port in (each.partition("=") for each in others)}
+    if algorithm == "prc_spray":
+        more |= {"transport": "tcp", "contact": list(at.values()), "retention_bytes": 2**30}
+    else:
+        more |= {"peers": at, "durability": "batch", "evict_after_s": 0}
+    return Config(
+        name=name, algorithm=algorithm, listen=f"127.0.0.1:{port}", directory=f"{name}.node", **more
     )
+
+
+def past_of(config: Config) -> Literal["all"] | None:
+    """Who comes late to a group that keeps what was said has all of it."""
+    return "all" if config.keeps else None
+
+
+async def branch(name: str, port: str, *others: str) -> None:
+    config = config_of(name, port, *others, acks="manual")
     ledger = Ledger(Path(f"{name}.db"))
     entered: list[Message] = []
-    async with Node(config, resume_from=ledger.offset) as node, asyncio.TaskGroup() as tasks:
+    node = Node(config, resume_from=ledger.offset, history=past_of(config))
+    async with node, asyncio.TaskGroup() as tasks:
         print(f"{name} has {ledger.offset} entries, and goes on", flush=True)
         for work in (speak(node, ledger), listen(node, ledger, entered), commit(ledger, entered)):
             tasks.create_task(work)

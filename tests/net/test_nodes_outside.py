@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid import Config, __version__
+from aforesaid import Config, Node, __version__
 from aforesaid.core import Misuse
 from net.net_stage import group_configs, judged, run, running, take
 from support.own_algorithm import forgotten, write
@@ -43,6 +43,28 @@ def test_three_nodes_run_it(reference: str, transport: str, tmp_path: Path) -> N
     assert report.value() == "kept"
     assert (trace.run.algorithm, trace.run.code_version) == ("own_node", f"{__version__}, own_node 0.1")
     assert len(trace.messages) == 60
+
+
+def test_it_survives_and_another_version_of_it_does_not_take_its_journal(
+    reference: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "later"
+    place.mkdir()
+    later = f"{write(place, 'own_node', **{'0.1': '0.2'})}:ENTRY"
+
+    async def main() -> None:
+        facts = {"name": "a", "directory": str(tmp_path / "a"), "durability": "batch"}
+        with forgotten(tmp_path):
+            for number in range(2):
+                async with Node(Config.of({**facts, "algorithm": reference})) as node:
+                    await node.broadcast(b"%d" % number)
+                    (message,) = await take(node, 1)
+                    assert (message.offset, message.payload) == (number + 1, b"%d" % number)
+                    message.ack()
+        with pytest.raises(Misuse, match=r"own_node 0\.1, not of aforesaid/a own_node .* own_node 0\.2"):
+            await Node(Config.of({**facts, "algorithm": later})).__aenter__()
+
+    run(main())
 
 
 def test_logs_are_judged_where_the_algorithm_is_not(reference: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid import Config, Message, Misuse, Node
+from aforesaid import Config, HistoryLost, Message, Misuse, Node
 from net.net_stage import PATIENCE_S
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -101,6 +101,35 @@ def test_transactions_are_in_the_order_of_the_messages(config: Config) -> None:
     assert written(config) == [(1, b"1"), (2, b"2")]
 
 
+def test_one_transaction_of_a_batch_is_of_all_its_messages(config: Config) -> None:
+    async def wrongly(node: Node, batch: list[Message]) -> None:
+        async with node.transaction(batch):
+            raise AssertionError("it has begun")
+
+    async def first(node: Node) -> None:
+        await node.broadcast_many(b"%d" % number for number in range(5))
+        batch = await anext(node.batches())
+        with pytest.raises(Misuse, match="transactions are in their order"):
+            await wrongly(node, batch[1:])
+        with pytest.raises(Misuse, match="transactions are in their order"):
+            await wrongly(node, [batch[0], batch[2]])
+        with pytest.raises(Misuse, match="of no message"):
+            await wrongly(node, [])
+        async with node.transaction(batch[:3]) as db:
+            db.execute(TABLE)
+            rows = [(message.offset, message.payload) for message in batch[:3]]
+            db.executemany("INSERT INTO heard VALUES (?, ?)", rows)
+        with pytest.raises(Misuse, match="the message is acknowledged"):
+            await wrongly(node, batch)
+
+    async def second(node: Node) -> None:
+        batch = await anext(node.batches())
+        assert [message.offset for message in batch] == [4, 5]
+
+    run(config, first, second)
+    assert written(config) == [(1, b"0"), (2, b"1"), (3, b"2")]
+
+
 def config_facts(config: Config) -> dict[str, Any]:
     names = ("name", "directory", "algorithm", "transport", "durability", "retention_bytes")
     return {name: getattr(config, name) for name in names}
@@ -129,6 +158,26 @@ def test_who_is_cancelled_while_it_is_forced_has_done_it(config: Config) -> None
 
     run(config, cancelled, nothing_comes_again)
     assert written(config) == [(1, b"1")]
+
+
+def test_batches_and_their_transactions_go_on_behind_what_is_lost(tmp_path: Path) -> None:
+    keeps = {**KINDS["keeps its history"], "retention_bytes": 2**16}
+
+    async def main() -> None:
+        async with Node(Config.of({"name": "alice", **keeps})) as alice:
+            for _ in range(100):
+                await alice.broadcast(bytes(2000))
+                await anext(alice)
+            facts = {"name": "bob", "contact": str(alice.address), "directory": str(tmp_path / "bob")}
+            async with Node(Config.of({**facts, **keeps}), history="all") as bob:
+                with pytest.raises(HistoryLost) as lost:
+                    await anext(bob.batches())
+                assert lost.value.offset == 1
+                batch = await anext(bob.batches())
+                async with bob.transaction(batch) as db:
+                    db.execute("CREATE TABLE heard (offset INTEGER PRIMARY KEY)")
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
 
 
 def test_a_node_that_keeps_nothing_has_no_transactions() -> None:

@@ -121,6 +121,20 @@ def test_a_killed_member_comes_back_to_what_it_missed_and_has_nothing_twice(resu
     play(scene)
 
 
+def test_what_is_said_is_in_the_log_when_the_call_returns() -> None:
+    """Else who is killed then has said it, as far as it knows, and nobody ever hears it."""
+
+    async def scene(stage: Stage) -> None:
+        await founded(stage, "alice")
+        for number in range(1, 4):
+            await stage.nodes["alice"].broadcast(b"1")
+            assert stage.nodes["alice"].status()["history"]["last"] == number
+        await stage.nodes["alice"].broadcast_many([b"2", b"3"])
+        assert stage.nodes["alice"].status()["history"]["last"] == 5
+
+    play(scene)
+
+
 def test_who_says_it_has_more_than_the_log_is_refused() -> None:
     async def scene(stage: Stage) -> None:
         await founded(stage, "alice")

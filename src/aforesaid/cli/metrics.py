@@ -69,19 +69,21 @@ def _check_free(out: Place, force: bool) -> None:
 def _print(facts: dict[str, Any], latency: list[dict[str, Any]]) -> None:
     """Each group of runs in a line, with what its latency has above the causal optimum."""
     optimal = {_group(row): row for row in latency if row["measure"] == "above_optimum"}
-    lines = [row for row in latency if row["measure"] == "latency"]
+    lines = [row for row in latency if row["measure"] != "above_optimum"]
+    told = any(row["measure"] != "latency" for row in lines)
     table = Table(
         title="latency, ms", title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim"
     )
-    for column in ("algorithm", "n", "setting"):
+    for column in ("algorithm", "n", "setting", *(["measure"] if told else [])):
         table.add_column(column)
     for column in ("deliveries", "mean", "p50", "p99", "max", "mean above optimum"):
         table.add_column(column, justify="right")
     for row in lines[:SHOWN_MAX]:
-        above = optimal.get(_group(row))
+        above = optimal.get(_group(row)) if row["measure"] == "latency" else None
         figures = [f"{row[f'{name}_ms']:,.2f}" for name in ("mean", "p50", "p99", "max")]
         figures.append(f"{above['mean_ms']:,.2f}" if above else "")
-        table.add_row(*(Text(str(part)) for part in _group(row)), f"{row['deliveries']:,}", *figures)
+        words = (*_group(row), row["measure"]) if told else _group(row)
+        table.add_row(*(Text(str(part)) for part in words), f"{row['deliveries']:,}", *figures)
     show.out.print(table)
     if len(lines) > SHOWN_MAX:
         show.out.print(f"... and {len(lines) - SHOWN_MAX:,} more lines")

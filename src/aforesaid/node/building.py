@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aforesaid.core import MILLISECOND, Acknowledging, Linking, Nanoseconds, Speaker, Windowed
-from aforesaid.core.version import __version__
 from aforesaid.ground import ground
 from aforesaid.journal import Journal
 from aforesaid.journal.records import DATA_BYTES_MAX
@@ -99,7 +98,7 @@ def carrier_of(config: Config, incarnation: int, start: int, above: Above, book:
 
 def journal_of(config: Config) -> Journal:
     """Where a node that survives keeps what it was told."""
-    owner = f"{config.cluster}/{config.name} {config.entry.name} {__version__}"
+    owner = f"{config.cluster}/{config.name} {config.entry.name} {config.entry.code_version}"
     place = Path(str(config.directory)) / JOURNAL
     return Journal(ground().disk, place, owner, snapshot_bytes=config.snapshot_bytes)
 

@@ -105,6 +105,14 @@ class Host(Saying):
                 self._paused = False
                 self.carrier.resume()
 
+    def record_latency(self) -> None:
+        """How long things took here, by this node's clock alone, goes into its trace when it closes."""
+        for what, took in (("acknowledged", self.flight.acknowledged), ("inbox", self.inbox.dwell)):
+            if took is not None:
+                counts, together = took.news()
+                if counts:
+                    self.record("t", what, counts, together, self.wall())
+
     def end(self, error: Exception) -> None:
         super().end(error)
         self._backlog.clear()

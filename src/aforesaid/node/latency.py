@@ -16,12 +16,15 @@ FIRST, LAST = 14, 37
 class Histogram:
     """How often something took how long."""
 
-    __slots__ = ("_counts", "_sum")
+    __slots__ = ("_counts", "_sum", "_told", "_told_sum")
 
     def __init__(self) -> None:
         self._counts = [0] * 64
         """At place b: what took more than half of 2**b nanoseconds, and no more than all of it."""
         self._sum: Nanoseconds = 0
+        self._told = [0] * 64
+        """What `news` has told."""
+        self._told_sum: Nanoseconds = 0
 
     def add(self, took: Nanoseconds, count: int = 1) -> None:
         """So many took so long."""
@@ -48,3 +51,11 @@ class Histogram:
             below += self._counts[power]
             bounds.append([(1 << power) / SECOND, below])
         return {"count": sum(self._counts), "sum_s": self._sum / SECOND, "within_s": bounds}
+
+    def news(self) -> tuple[list[tuple[int, int]], Nanoseconds]:
+        """What came since this was last asked: by the power of two in nanoseconds that it did not exceed, how
+        often; and how long together."""
+        added = [(power, now - self._told[power]) for power, now in enumerate(self._counts)]
+        took = self._sum - self._told_sum
+        self._told, self._told_sum = self._counts.copy(), self._sum
+        return [(power, count) for power, count in added if count], took

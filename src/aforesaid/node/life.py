@@ -327,6 +327,8 @@ class Life(Talking[P]):
 
     async def _end(self, host: Host, how: str, drained: bool, error: Exception) -> None:
         await host.finish()
+        if host.error is None:  # Who has failed may have failed to write its trace.
+            host.record_latency()
         if self._says_goodbye:
             host.record("e", host.wall(), how, drained)
         host.end(error)

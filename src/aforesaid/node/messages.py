@@ -1,7 +1,7 @@
 """What the application holds in its hands: a message that came, and the receipt of one that went."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
@@ -51,14 +51,7 @@ class Message(Struct, Generic[P], eq=False):
     def transaction(self) -> "AbstractAsyncContextManager[sqlite3.Connection]":
         """`async with message.transaction() as db`: what is written into the node's own database, and that
         this message is done with, are there after a kill, or neither. Leave commit and rollback to it."""
-        transact = getattr(self._acknowledge, "transaction", None)
-        if transact is None:
-            raise Misuse(
-                "transaction: the message is acknowledged, or its node keeps nothing in a directory; set "
-                'directory and durability = "batch" (or retention_bytes, in a changing group)'
-            )
-        begun: AbstractAsyncContextManager[sqlite3.Connection] = transact(self)
-        return begun
+        return transaction_of((self,))
 
     @property
     def topic(self) -> str | None:
@@ -103,6 +96,20 @@ class Message(Struct, Generic[P], eq=False):
 
     def __repr__(self) -> str:
         return f"<Message {self.id}>"
+
+
+def transaction_of(messages: "Sequence[Message[Any]]") -> "AbstractAsyncContextManager[sqlite3.Connection]":
+    """One for all of them, of one node."""
+    if not messages:
+        raise Misuse("transaction: of no message")
+    begins = [getattr(message._acknowledge, "transaction", None) for message in messages]
+    if begins[0] is None or None in begins:
+        raise Misuse(
+            "transaction: the message is acknowledged, or its node keeps nothing in a directory; set "
+            'directory and durability = "batch" (or retention_bytes, in a changing group)'
+        )
+    begun: AbstractAsyncContextManager[sqlite3.Connection] = begins[0](messages)
+    return begun
 
 
 def _id_of(message: Message[Any] | MessageId) -> MessageId:

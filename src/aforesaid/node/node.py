@@ -1,7 +1,9 @@
 """The public face of a node: `async with Node(config) as node`."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, overload
 
@@ -13,7 +15,7 @@ from aforesaid.node.endings import Closed, HistoryLost, Isolated
 from aforesaid.node.history.keeper import Since
 from aforesaid.node.history.keeping import KeepingHost
 from aforesaid.node.many import BATCH_MAX, say_many
-from aforesaid.node.messages import Message, Receipt
+from aforesaid.node.messages import Message, Receipt, transaction_of
 from aforesaid.node.operating.control import Control
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.operating.metrics import text_of
@@ -75,7 +77,9 @@ class Node(Questions[P]):
         if self._hands_on_again:
             acknowledge = self._acknowledge_durably
             if config.directory is not None:
-                acknowledge = self._transactions = Transactions(config.directory, acknowledge, self._is_next)
+                acknowledge = self._transactions = Transactions(
+                    config.directory, acknowledge, self._unacknowledged
+                )
         self._inbox = self._inbox_for(payload, acknowledge)
         self._turn = 0
         """What was said since the loop last had its turn."""
@@ -90,7 +94,7 @@ class Node(Questions[P]):
         data: Any = payload if self._letters is None else self._letters.sealed(payload)
         receipt = self._say_now(audience, data) or await self._say(audience, (bytes_of(data),))
         self.said += 1
-        if self._survives:
+        if self._hands_on_again:
             await self._forced()
         return receipt
 
@@ -100,7 +104,7 @@ class Node(Questions[P]):
         data: Any = payload if self._letters is None else self._letters.sealed(payload)
         receipt = self._say_now(group, data) or await self._say(group, (bytes_of(data),))
         self.said += 1
-        if self._survives:
+        if self._hands_on_again:
             await self._forced()
         return receipt
 
@@ -120,13 +124,27 @@ class Node(Questions[P]):
         ones has done with these, unless acks are manual."""
         self._running  # noqa: B018  (raises if the node was never started)
         automatic = self.config.acks == "automatic"
-        while batch := await self._inbox.take_all(BATCH_MAX):
+        while batch := await self._take_all():
             if automatic and not self._hands_on_again:
                 self._acknowledge_all(batch)
             yield batch
             if automatic and self._hands_on_again:
                 for message in batch:
                     message.ack()
+
+    async def _take_all(self) -> list[Message[P]]:
+        if self._untaken is not None:
+            self._untaken.ack()
+            self._untaken = None
+        try:
+            return await self._inbox.take_all(BATCH_MAX)
+        except HistoryLost as lost:
+            self._untaken = lost
+            raise
+
+    def transaction(self, batch: Sequence[Message[P]]) -> AbstractAsyncContextManager[sqlite3.Connection]:
+        """`async with node.transaction(batch) as db`: as `message.transaction()`, one for all of a batch."""
+        return transaction_of(batch)
 
     def __aiter__(self) -> AsyncIterator[Message[P]]:
         return self
@@ -230,12 +248,13 @@ class Node(Questions[P]):
         if isinstance(self._host, SurvivingHost | KeepingHost) and message.offset is not None:
             self._host.acknowledge(message.offset)
 
-    def _is_next(self, offset: int) -> bool:
-        """Whether the application has acknowledged all that came before this delivery."""
-        return isinstance(self._host, SurvivingHost | KeepingHost) and self._host.cursor == offset - 1
+    def _unacknowledged(self, offset: int) -> Iterable[int]:
+        """Which of the deliveries up to this one the application has not acknowledged."""
+        host = self._host
+        return host.unacknowledged(offset) if isinstance(host, SurvivingHost | KeepingHost) else ()
 
     async def _forced(self) -> None:
-        if isinstance(self._host, SurvivingHost):
+        if isinstance(self._host, SurvivingHost | KeepingHost):
             await self._host.forced()
 
     def _refuse(self, audience: tuple[Process, ...]) -> Any:
@@ -270,7 +289,7 @@ class Node(Questions[P]):
         if set(map(type, said)) != {bytes} or max(map(len, said)) > self._payload_bytes_max:
             said = [self._checked(payload) for payload in said]
         receipt = await say_many(said, partial(self._say_some, audience))
-        if self._survives:
+        if self._hands_on_again:
             await self._forced()
         return receipt
 

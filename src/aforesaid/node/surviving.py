@@ -11,8 +11,9 @@ those that the trace has are not written again.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from typing import Any
 
 from aforesaid.core import SECOND, Admitting, MessageId, Misuse, Nanoseconds, Payload, Process, Speaker
@@ -103,6 +104,10 @@ class SurvivingHost(Host):
             self.durable.acknowledge_one(offset)
             if self._alarm is None and self._commit is None:
                 self._commit_if_due()
+
+    def unacknowledged(self, offset: int) -> Iterator[int]:
+        """Which deliveries up to this one the application has not acknowledged."""
+        return takewhile(offset.__ge__, self.durable.unacknowledged)
 
     def lag(self) -> dict[str, float]:
         """How far the disk is behind: records that may be lost, effects that wait for it, and for how many

@@ -3,12 +3,13 @@
 What it writes while it works on a message and the message's offset are one transaction of SQLite. So after a
 kill both are there, or neither; the node resumes from the offset that stands there, by itself. A message is
 acknowledged once its transaction is on the disk. Transactions are in the order of the messages: one at a
-time, and none before all that came before is acknowledged, or a kill would lose what was left out.
+time, and none before all that came before is acknowledged, or a kill would lose what was left out. One may be
+of several messages: the disk is then waited for once.
 """
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,14 @@ class Transactions:
     """Acknowledges messages, by themselves or with what is written for them."""
 
     def __init__(
-        self, directory: str, acknowledge: Callable[[Message[Any]], None], is_next: Callable[[int], bool]
+        self,
+        directory: str,
+        acknowledge: Callable[[Message[Any]], None],
+        unacknowledged: Callable[[int], Iterable[int]],
     ) -> None:
-        """`is_next`: whether all deliveries before this offset are acknowledged."""
+        """`unacknowledged`: of the deliveries up to this offset, those that are not acknowledged."""
         self._path = Path(directory) / FILE
-        self._acknowledge, self._is_next = acknowledge, is_next
+        self._acknowledge, self._unacknowledged = acknowledge, unacknowledged
         self._database: sqlite3.Connection | None = None
         self._turn = asyncio.Lock()
 
@@ -53,20 +57,22 @@ class Transactions:
         return None if row is None else int(row[0])
 
     @asynccontextmanager
-    async def transaction(self, message: Message[Any]) -> AsyncIterator[sqlite3.Connection]:
+    async def transaction(self, messages: Sequence[Message[Any]]) -> AsyncIterator[sqlite3.Connection]:
         async with self._turn:
-            offset = message.offset or 0
-            if not self._is_next(offset):
+            offsets = {message.offset or 0 for message in messages}
+            last = max(offsets)
+            if not offsets.issuperset(self._unacknowledged(last)):
                 await asyncio.sleep(0)  # What is not for the application is acknowledged a turn later.
-            if not self._is_next(offset):
+            if not offsets.issuperset(self._unacknowledged(last)):
                 raise Misuse(
-                    f"{message.id}: a message before it is not acknowledged; transactions are in their order"
+                    f"{messages[-1].id}: a message before it is not acknowledged; transactions are in their "
+                    "order"
                 )
             database = self._opened()
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
-                database.execute(_STORE, (offset,))
+                database.execute(_STORE, (last,))
             except BaseException:
                 database.rollback()
                 raise
@@ -75,7 +81,8 @@ class Transactions:
                 await to_the_end(asyncio.to_thread(database.commit))
             finally:
                 if not database.in_transaction:
-                    message.ack()
+                    for message in messages:
+                        message.ack()
 
     def close(self) -> None:
         if self._database is not None:

@@ -48,7 +48,7 @@ def section_of_latency(found: Findings) -> str:
             f"Share of deliveries made within a time, {size} processes. {words}",
             f"Share of deliveries made within a time, {size} processes: further left is faster.",
         )
-    return section("Latency", body + _latency_table(found), _optimum_told(found))
+    return section("Latency", body + _latency_table(found) + _took_table(found), _optimum_told(found))
 
 
 def section_of_series(found: Findings) -> str:
@@ -137,7 +137,29 @@ def _latency_table(found: Findings) -> str:
     if not any(row["setting"] for row in found.rows("latency")):
         columns.pop(2)
         lines = [[*line[:2], *line[3:]] for line in lines]
-    return table("Milliseconds from sending to delivery, by others than the sender", columns, lines, 3)
+    return (
+        table("Milliseconds from sending to delivery, by others than the sender", columns, lines, 3)
+        if lines
+        else ""
+    )
+
+
+_TOOK = {
+    "acknowledged": "said, until all its receivers had it",
+    "inbox": "delivered, until the application took it",
+}
+
+
+def _took_table(found: Findings) -> str:
+    """What real nodes measured, each by its own clock."""
+    lines = [
+        [row["algorithm"], str(row["processes"]), _TOOK[row["measure"]], f"{row['deliveries']:,}"]
+        + [f"{row[f'{name}_ms']:,.2f}" for name in ("mean", "p50", "p90", "p99", "max")]
+        for row in found.rows("latency")
+        if row["measure"] in _TOOK
+    ]
+    columns = ["algorithm", "n", "a message was", "messages", "mean", "p50", "p90", "p99", "max"]
+    return table("Milliseconds by the clock of one process", columns, lines, 3) if lines else ""
 
 
 def _optimum_told(found: Findings) -> str:

@@ -219,6 +219,16 @@ class Samples:
     value: npt.NDArray[np.float64]
 
 
+TOOK = "took:"
+"""With this begins the name of a metric that tells how long something took by the clock of one process."""
+
+
+def took(what: str, power: int | None = None) -> str:
+    """The metric that says how often it took no more than this power of two, in nanoseconds, and more than
+    half of it; None: the nanoseconds that all of them took."""
+    return f"{TOOK}{what}:{'ns' if power is None else power}"
+
+
 NO_SAMPLES = Samples(np.empty(0, np.int64), np.empty(0, np.int32), [], np.empty(0))
 
 

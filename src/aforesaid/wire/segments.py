@@ -11,6 +11,10 @@ first record tells who writes (`Origin`), each other one holds events, as tuples
                                                    "told" that it is gone; how many messages said to
                                                    it it had not acknowledged
     ("e", time, how, drained)                      the end: "closed" in order, or "isolated"
+    ("t", what, counts, together, time)            before it: how long own messages took to be "acknowledged",
+                                                   or lay in the "inbox", since the last such event: pairs of
+                                                   a power of two in nanoseconds that was not exceeded, and
+                                                   how often; and the sum
 Times are nanoseconds since 1970 by the node's own clock.
 """
 

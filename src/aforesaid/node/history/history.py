@@ -6,7 +6,7 @@ the application has messages in the order of the log. So what was handed on can 
 restart, from the offset on that the application does not have.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -99,6 +99,10 @@ class History:
             for place, entry in enumerate(entries, offset):
                 self._hand_on(place, entry)
         self.log.acknowledge(self.cursor)
+
+    def unacknowledged(self, offset: int) -> Iterator[int]:
+        """Which deliveries up to this one the application has not acknowledged."""
+        return (each for each in range(self.cursor + 1, offset + 1) if each not in self._acknowledged)
 
     def acknowledge(self, offset: int) -> None:
         """The application has done with a message."""

@@ -12,7 +12,7 @@ nothing new before that is done.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from aforesaid.core import AforesaidError, MessageId, Process, Refused
@@ -104,10 +104,16 @@ class KeepingHost(Host):
         self.check()
         return await super().say(targets, [SAID + payload for payload in payloads])
 
-    @property
-    def cursor(self) -> int:
-        """Up to here the application has acknowledged all."""
-        return self.history.cursor
+    async def forced(self) -> None:
+        """Returns when all that was said before is in the log: kill -9 takes none of it."""
+        while self.history.unwritten and self.error is None:
+            await asyncio.sleep(0)
+        if self.history.unwritten:
+            self.check()
+
+    def unacknowledged(self, offset: int) -> Iterator[int]:
+        """Which deliveries up to this one the application has not acknowledged."""
+        return self.history.unacknowledged(offset)
 
     def acknowledge(self, offset: int) -> None:
         """The application has this delivery."""

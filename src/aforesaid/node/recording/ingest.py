@@ -27,6 +27,7 @@ from aforesaid.live.logs import (
 )
 from aforesaid.storage import Place, sizes_below
 from aforesaid.trace import Run, Sink, Tracer
+from aforesaid.trace.model import took
 from aforesaid.wire.segments import SUFFIX, Event, read_segment, torn_bytes
 
 Progress: TypeAlias = Callable[[int], None]
@@ -40,6 +41,8 @@ class LogOnDisk(Log):
     """All segments of one incarnation."""
 
     paths: list[Place] = field(default_factory=list)
+    took: list[tuple[str, list[tuple[int, int]], Nanoseconds, Nanoseconds]] = field(default_factory=list)
+    """By its own clock: what, how often it took how long, how long together, and when that was told."""
 
     def events(self) -> Iterator[Event]:
         for path in self.paths:
@@ -48,6 +51,8 @@ class LogOnDisk(Log):
     def look(self) -> None:
         for event in self.events():
             self.see(event)
+            if event[0] == "t":
+                self.took.append(event[1:])
 
 
 def ingest(
@@ -62,6 +67,9 @@ def ingest(
     for each in logs.values():
         each.index = tracer.began(each.origin.name, each.dense, each.origin.began_ns, each.origin.joined)
     _Merge(logs, tracer, progress).run()
+    for each in logs.values():
+        if isinstance(each, LogOnDisk):
+            _tell_latency(each, tracer)
     fates = {key: fate(key, logs) for key in logs}
     for key, how in fates.items():
         _end(tracer, logs[key], how)
@@ -78,6 +86,13 @@ def ingest(
             promises=promised(first, crashed),
         )
     )
+
+
+def _tell_latency(log: LogOnDisk, tracer: Tracer) -> None:
+    for what, counts, together, time in log.took:
+        for power, count in counts:
+            tracer.sample(time, took(what, power), count, log.index)
+        tracer.sample(time, took(what), together, log.index)
 
 
 def _segments(there: Place) -> list[Place]:

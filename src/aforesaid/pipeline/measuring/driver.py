@@ -17,14 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aforesaid.core import Misuse
 from aforesaid.pipeline.measuring import queries
-from aforesaid.pipeline.measuring.measure import REFUSED, SCHEMA, Piece, measure
+from aforesaid.pipeline.measuring.measure import GLOBAL, REFUSED, SCHEMA, Piece, measure
 from aforesaid.pipeline.measuring.optimum import quality, scenario_of
 from aforesaid.pipeline.measuring.settings import settings
 from aforesaid.pipeline.memory import settle
 from aforesaid.pipeline.session import storage_settings
 from aforesaid.sim import Paper
 from aforesaid.storage import Place, place, together
-from aforesaid.trace.model import Run
+from aforesaid.trace.model import TOOK, Run
 from aforesaid.trace.parquet import find_runs, open_trace
 from aforesaid.trace.parquet.schema import RUN_PREFIX
 
@@ -84,12 +84,13 @@ def find_sources(path: Place, progress: Callable[[int, int], None] = lambda done
 
 
 def _source(path: Place) -> Source | str:
-    """A run, or why it cannot be measured: if times of two processes do not compare there is no latency."""
+    """A run, or why it cannot be measured: if times of two processes do not compare there is no latency but
+    what each of them told."""
     try:
         trace = open_trace(path)
     except Misuse as error:
         return str(error)
-    if trace.run.clock != "global":
+    if trace.run.clock != GLOBAL and not any(name.startswith(TOOK) for name in trace.samples.metric):
         return f"{path} has {trace.run.clock} clocks: times of two processes do not compare there"
     counts = trace.event_counts
     slices = tuple(trace.slices(TASK_DELIVERIES))

@@ -9,6 +9,7 @@ A row is (run, kind, metric, slot, count, total, high):
 - `refused`: the run, or this piece of it, cannot be read; the metric says why.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from aforesaid.core import MILLISECOND, SECOND, Misuse
 from aforesaid.pipeline.measuring.optimum import Optimum, optimum, scenario_of
 from aforesaid.sim import Paper, Scenario
 from aforesaid.storage import Place
-from aforesaid.trace.model import NEVER_SENT, Int64s, Messages, Samples
+from aforesaid.trace.model import NEVER_SENT, TOOK, Int64s, Messages, Samples
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 from aforesaid.trace.parquet.schema import RUN_PREFIX
 
@@ -30,6 +31,8 @@ BINS_PER_OCTAVE = 32
 ZERO_BIN = -1
 """For what is not above 0 ns."""
 REFUSED = "refused"
+GLOBAL = "global"
+"""What `clock` of a run says if times of two processes compare."""
 _BINS = 63 * BINS_PER_OCTAVE - ZERO_BIN
 
 SCHEMA = pa.schema(
@@ -61,8 +64,11 @@ def measure(pieces: Iterable[Piece], bucket_ms: float) -> Iterator[pa.RecordBatc
         try:
             if loaded is None or loaded.trace.path != piece.path:
                 loaded = _Run(open_trace(piece.path))
-            rows = [*_latencies(loaded, piece.processes)]
+            # Times of two processes compare by one clock only; what a process took has its own.
+            compare = loaded.trace.run.clock == GLOBAL
+            rows = [*_latencies(loaded, piece.processes)] if compare else []
             if piece.processes.start == 0:
+                rows += [*_took(loaded.trace.samples)]
                 rows += [*_series(loaded.trace.samples, bucket_ms), *_facts(loaded)]
         except (Misuse, ValueError) as error:
             rows = [(REFUSED, str(error), 0, 0, 0.0, 0.0)]
@@ -102,6 +108,29 @@ def _latencies(run: _Run, processes: range) -> Iterator[_Row]:
     yield from above.rows()
 
 
+def _took(samples: Samples) -> Iterator[_Row]:
+    """Histograms of what processes took by their own clocks: in the middle of the octave that is known."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for metric, value in zip(samples.metric, samples.value.tolist(), strict=True):
+        if metric.startswith(TOOK):
+            _, what, power = metric.split(":")
+            counts[what, power] += value
+    for what in dict.fromkeys(what for what, _ in counts):
+        together = counts.pop((what, "ns"), 0.0)
+        exponents = sorted(int(power) for each, power in counts if each == what)
+        for exponent in exponents:
+            slot = exponent * BINS_PER_OCTAVE - BINS_PER_OCTAVE // 2 if exponent else ZERO_BIN
+            yield (
+                "histogram",
+                what,
+                slot,
+                int(counts[what, str(exponent)]),
+                together,
+                float(1 << exponents[-1]),
+            )
+            together = 0.0
+
+
 class _Histogram:
     """Times by bin, gathered one process after the other."""
 
@@ -138,7 +167,7 @@ def is_counter(metric: str) -> bool:
 
 
 def _series(samples: Samples, bucket_ms: float) -> Iterator[_Row]:
-    for metric in sorted(set(samples.metric)):
+    for metric in sorted(name for name in set(samples.metric) if not name.startswith(TOOK)):
         chosen = np.array([name == metric for name in samples.metric])
         process, time_ns, value = samples.process[chosen], samples.time_ns[chosen], samples.value[chosen]
         order = np.lexsort((time_ns, process))

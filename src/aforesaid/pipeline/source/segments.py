@@ -72,6 +72,8 @@ _SAID = {
 def _told(segment: Place, events: Iterator[Event]) -> Iterator[dict[str, Any]]:
     """Events by column; last, if the segment ends in bytes that nobody can read, how many these are."""
     for letter, *facts in events:
+        if letter not in _SAID:
+            continue
         word, *columns = _SAID[letter]
         yield {"event": word, **dict(zip(columns, facts, strict=True))}
     if unread := torn_bytes(segment):
