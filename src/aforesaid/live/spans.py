@@ -15,6 +15,7 @@ from aforesaid.trace.model import Int32s, Int64s
 from aforesaid.wire.segments import Event, Origin, whole_records
 
 SAID, DELIVERED, STABLE, MET, ADMITTED, LOST, ENDED = (ord(letter) for letter in "sdkpaxe")
+_JUDGED = np.array([SAID, DELIVERED, STABLE, MET, ADMITTED, LOST, ENDED], np.uint8)
 OWN = ord("o")
 """A delivery of a node's own message: it teaches it nothing."""
 TO_ALL = -1
@@ -102,8 +103,12 @@ class _Columns:
         self._rare: list[Event] = []
 
     def add(self, events: list[Any]) -> None:
-        count = len(events)
         kind = np.frombuffer("".join([event[0] for event in events]).encode(), np.uint8)
+        judged = np.isin(kind, _JUDGED)
+        if not judged.all():
+            # How messages came, or what a later version tells: no verdict depends on it.
+            events, kind = [events[place] for place in np.flatnonzero(judged).tolist()], kind[judged]
+        count = len(events)
         facts, number = np.zeros(count, np.int32), np.zeros(count, np.int64)
         time_ns = np.zeros(count, np.int64)
         delivered = (kind == DELIVERED) | (kind == STABLE)

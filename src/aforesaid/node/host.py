@@ -127,6 +127,8 @@ class Host(Saying):
             if deferrable and (self._backlog.frames or not self.inbox.has_room(message)):
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
+                elif self.receipts is not None:
+                    self.receipts.waits_outside(source, message)
             else:
                 self._receive(source, message, now)
         if self._linking is not None and self.inbox.full and not self._paused:
@@ -147,13 +149,16 @@ class Host(Saying):
             return
         self.incarnations[peer] = incarnation
         self.record("p", peer, incarnation)
+        self.happened("open", peer)
         tell(self.config.name, "met", peer=peer, incarnation=incarnation)
 
     def connected(self, peer: Process) -> None:
+        self.happened("open", peer)
         if isinstance(self.machine, Owing):
             self._timers.hurry(self.machine.retries(peer))
 
     def lost(self, peer: Process) -> None:
+        self.happened("close", peer)
         if self._linking is None or self._links_used is None:
             return
         lids = self._links_used.of_lost(peer)
@@ -237,6 +242,8 @@ class Host(Saying):
     def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:
         if self._links_used is not None:
             self._links_used.note(source, message)
+        if self.receipts is not None:
+            self.receipts.comes(source, message)
         try:
             self.machine.receive(source, message, now, self)
         except Misbehaviour:

@@ -66,12 +66,14 @@ _SAID = {
     "x": ("lost", "peer", "time_ns", "how", "owed"),
     "e": ("ended", "time_ns", "how", "drained"),
 }
-"""For each letter of an event, its word and the columns of what follows it."""
+"""For each letter of an event, its word and the columns of what follows it. Receipts are told by `ingest`."""
 
 
 def _told(segment: Place, events: Iterator[Event]) -> Iterator[dict[str, Any]]:
     """Events by column; last, if the segment ends in bytes that nobody can read, how many these are."""
     for letter, *facts in events:
+        if letter not in _SAID:
+            continue
         word, *columns = _SAID[letter]
         yield {"event": word, **dict(zip(columns, facts, strict=True))}
     if unread := torn_bytes(segment):
