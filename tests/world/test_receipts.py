@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid import Config, Misuse
+from aforesaid.core import SECOND
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 from aforesaid.trace.telling import Telling
@@ -86,6 +87,8 @@ def test_a_killed_node_and_its_eviction_are_events(tmp_path: Path) -> None:
         await stage.until(lambda: b"hello" in stage.heard["a"], "a hears nothing")
         stage.machines["c"].kill()
         await stage.say("a", b"c cannot have this")
+        await stage.until(lambda: b"c cannot have this" in stage.heard["b"], "b hears nothing")
+        await stage.say("b", b"held back for c until it is evicted")
         await stage.until(lambda: stage.nodes["a"].peers["c"] == "evicted", "c is not evicted")
         await stage.until(lambda: stage.nodes["b"].peers["c"] == "evicted", "b is not told")
         for name in ("a", "b"):
@@ -96,6 +99,13 @@ def test_a_killed_node_and_its_eviction_are_events(tmp_path: Path) -> None:
     trace = ingested(tmp_path)
     assert trace.story.events.time_ns.tolist() == sorted(trace.story.events.time_ns.tolist())
     told = happened(trace)
+    ways = Ways(trace)
+    held = ways.held(ways.message("b#1"))
+    assert {(wait.reason.kind, wait.reason.peer) for wait in held} == {
+        ("evicted", "c"),
+        ("missing permit", "a"),
+    }
+    assert all(wait.until_ns is not None and wait.until_ns - wait.since_ns > 4 * SECOND for wait in held)
     assert [kind for kind, process in told if process == 2] == [
         "start",
         "open",

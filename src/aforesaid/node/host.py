@@ -86,6 +86,8 @@ class Host(Saying):
         self.flight.evicting(peer)
         owed = self.machine.owed(peer) if isinstance(self.machine, Owing) else 0
         self._note_gone(peer, how, owed)
+        if self.receipts is not None:
+            self.receipts.gone(peer)
         self.machine.peer_down(peer, self.now(), self)
         self.carrier.forget(peer)
         self._backlog.forget(peer)

@@ -189,6 +189,15 @@ class Receipts:
                 if not reasons:
                     del self._held[message_id.number]
 
+    def gone(self, peer: Process) -> None:
+        """What was held back for it waits for nothing any more."""
+        now = self._wall()
+        for number, (count, since, reasons) in list(self._held.items()):
+            if (reason := reasons.pop(peer, None)) is not None:
+                self._tell_held(number, count, reason._replace(kind="evicted", cause=None), now - since)
+            if not reasons:
+                del self._held[number]
+
     # --------------------------------------------------------------------------------------- the parts
 
     def _delivered(self, message_id: MessageId, now: Nanoseconds) -> None:
