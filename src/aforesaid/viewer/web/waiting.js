@@ -69,6 +69,15 @@ class Waiting {
     return lying;
   }
 
+  // Rows of what is held back at a process, or lies there and will never be delivered, by then; at most so many.
+  heldAt(process, time, most) {
+    const {wait} = this, rows = [];
+    for (let row = 0; row < wait.message.length && rows.length < most; row++) {
+      if (wait.process[row] === process && wait.time[row] <= time && wait.until[row] > time) rows.push(row);
+    }
+    return rows;
+  }
+
   // From a delivery that waited, along what each waited for, to one that had not come: the root of it.
   chain(delivery) {
     const {run} = this, process = run.deliveryProcess[delivery], steps = [delivery];
