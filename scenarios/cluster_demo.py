@@ -99,7 +99,7 @@ async def write_configs(directory: Path) -> list[Path]:
     await run("keys", "cluster", directory / "cluster.key")
     paths = []
     for name in NAMES:
-        lines = [f'name = "{name}"', f'directory = "{name}"', "linger_s = 20"]
+        lines = [f'name = "{name}"', f'directory = "{name}"', "linger_s = 20", "receipts = true"]
         lines += ["[security]", 'cluster_key = "cluster.key"', "[peers]"]
         lines += [f'{peer} = "127.0.0.1:0"' for peer in NAMES if peer != name]
         paths.append(directory / f"{name}.toml")

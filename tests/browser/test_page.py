@@ -1,5 +1,6 @@
 """What a person does with the page: look, point, click, step; on any screen."""
 
+import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from aforesaid.check import check
 from aforesaid.check.history import History
 from aforesaid.check.order import Order
 from aforesaid.sim import Scenario, simulate
+from aforesaid.sim.states import states_of
 from aforesaid.trace import MemoryTrace, label_of_message
 from aforesaid.viewer import packed, page
 from browser.conftest import Open
@@ -218,6 +220,29 @@ def test_stepping_shows_what_each_process_had(
     )
     assert sum(map(sum, rows)) == 16
     keep_picture(shown, "step")
+
+
+def test_stepping_shows_what_each_process_holds_and_what_waits_there(
+    open_page: Open, traces: dict[str, MemoryTrace], tmp_path: Path, keep_picture: Keep
+) -> None:
+    """Played again, the run tells the gauges of each process; they agree with what the receipts say."""
+    trace = traces["causal"]
+    scenario = Scenario.of(json.loads(trace.run.scenario))
+    states = states_of(trace.run, scenario)
+    assert states is not None
+    assert states_of(replace(trace.run, digest="of another version"), scenario) is None
+    file = tmp_path / "states.html"
+    file.write_text(page([packed(trace, check(trace), states=states)]))
+    shown = open_page(file)
+    shown.keyboard.press("s")
+    shown.evaluate("explorer.stepBy(496)")
+    cells = shown.eval_on_selector_all("#stepping tbody tr", "rows => rows.map(row => row.innerText)")
+    p2 = next(place for place, text in enumerate(cells) if text.startswith("p2"))
+    lying = shown.evaluate("explorer.run.waiting.lyingAt(2, explorer.stepping.clock, 99).length")
+    assert lying > 0
+    assert f"{lying} pending" in cells[p2]
+    assert "p0#15, p1#15 wait for p0#14, which came before it." in cells[p2 + 1]
+    keep_picture(shown, "states")
 
 
 @pytest.mark.parametrize(

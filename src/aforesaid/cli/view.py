@@ -1,5 +1,6 @@
 """`aforesaid view`: runs as a page to look at in a browser."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,21 @@ from aforesaid.cli import show
 from aforesaid.cli.explore import read_schedule
 from aforesaid.core import MILLISECOND, Misuse
 from aforesaid.explore import replay
+from aforesaid.sim import Paper, experiment_of
+from aforesaid.sim.states import states_of
 from aforesaid.storage import Place
-from aforesaid.trace.parquet import find_runs, open_trace
+from aforesaid.trace import Samples
+from aforesaid.trace.model import NO_SAMPLES
+from aforesaid.trace.parquet import ParquetTrace, find_runs, open_trace
 from aforesaid.viewer import Packed, packed, page
 from aforesaid.viewer.serving import server_of
 
 WITNESSES_MAX = 200
 """Violations of each property that the page lists; it tells how many there are in all."""
+
+
+STATES_MAX = 20_000
+"""Runs of more deliveries are not played again for their states."""
 
 
 def write_page(paths: list[str], out: Path, force: bool) -> None:
@@ -73,7 +82,25 @@ def _packed_run(run: Place) -> Packed:
             )
         except ValueError as error:
             raise Misuse(f"{run}: {error}") from error
-    return packed(trace, report)
+    return packed(trace, report, states=_states(trace))
+
+
+def _states(trace: ParquetTrace) -> Samples:
+    """What each process held, of a simulated run that is short enough to be played again."""
+    if trace.delivery_count > STATES_MAX or trace.run.clock == "local":
+        return NO_SAMPLES
+    try:
+        scenario = experiment_of(json.loads(trace.run.scenario))
+    except (Misuse, ValueError, TypeError):
+        return NO_SAMPLES
+    if isinstance(scenario, Paper):
+        return NO_SAMPLES
+    with show.progress(f"playing {trace.run.run} again", None):
+        states = states_of(trace.run, scenario)
+    if states is None:
+        note = "it comes out differently with this version: stepping will not show what each process held"
+        show.err.print(f"{trace.run.run}: {note}", markup=False, soft_wrap=True)
+    return NO_SAMPLES if states is None else states
 
 
 def _told(runs: list[Packed]) -> str:

@@ -23,7 +23,11 @@ def explain_run(path: str, message: str | None, process: str | None, as_json: bo
     if note:
         show.err.print(note, markup=False, soft_wrap=True)
     if message is None:
-        _tell_list(telling, telling.longest(LONGEST), as_json)
+        longest, held = telling.longest(LONGEST), telling.longest_held(LONGEST)
+        if as_json or longest or not held:
+            _tell_list(telling, longest, as_json)
+        if held and not as_json:
+            show.out.print("\n".join(held), markup=False)
         return
     row = ways.message(message)
     if process is not None:
@@ -37,6 +41,8 @@ def with_story(trace: ParquetTrace) -> tuple[Told, str]:
     """The trace with its receipts, played again if it was simulated without; and what to say of that."""
     if len(trace.story.receipts) or not len(trace.messages):
         return trace, ""
+    if trace.run.clock == "local":
+        return trace, "the nodes wrote no receipts (receipts = true): only sending and delivery are known"
     try:
         experiment = experiment_of(json.loads(trace.run.scenario))
     except (Misuse, ValueError, TypeError):

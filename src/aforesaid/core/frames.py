@@ -54,6 +54,9 @@ class Declaration:
     """What it is, where one class stands for several kinds of frames."""
     gone_at: int = NOWHERE
     """Names of processes that are gone for good, as the sender was told."""
+    numbered_at: tuple[int, int] | None = None
+    """Of a frame that brings what its sender says, and tells no id: the sender's incarnation, and the number,
+    of a run that of its last message."""
 
     @property
     def link_place(self) -> int:
@@ -84,8 +87,9 @@ def frame(
     concerns: str = "",
     kind: str = "",
     gone: str = "",
+    numbered: tuple[str, str] | None = None,
 ) -> Callable[[Kind], Kind]:
-    """Declare a named tuple a frame; `link`, `concerns`, `kind` and `gone` name fields."""
+    """Declare a named tuple a frame; `link`, `concerns`, `kind`, `gone` and `numbered` name fields."""
 
     def declare(named_tuple: Any) -> Any:
         places = {field: place for place, field in enumerate(named_tuple._fields)}
@@ -100,6 +104,7 @@ def frame(
             concerns_at=places[concerns] if concerns else NOWHERE,
             kind_at=places[kind] if kind else NOWHERE,
             gone_at=places[gone] if gone else NOWHERE,
+            numbered_at=(places[numbered[0]], places[numbered[1]]) if numbered else None,
         )
         named_tuple.__eq__, named_tuple.__ne__, named_tuple.__hash__ = _equal, _unequal, _hash
         return named_tuple

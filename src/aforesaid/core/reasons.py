@@ -62,8 +62,18 @@ _SENTENCES = {
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
     "untold": "why {message} waits, if it does, its algorithm cannot tell.",
     "outside": "{peer} has not been let into the group yet; what it says waits here.",
+    "no room": "{message} arrived, but the application of {holder} has not taken what came before.",
 }
 """By kind, how it is said."""
+
+
+LYING = frozenset(
+    ("missing cause", "missing on channel", "held", "named too much", "evicted", "outside", "no room")
+)
+"""The kinds of reasons for which a message that came is not delivered."""
+
+HELD = frozenset(("missing permit", "behind", "unnamable", "queued", "outside"))
+"""Those for which a message that was said is not sent."""
 
 
 def worded(reason: Reason) -> str:
@@ -82,6 +92,7 @@ PHRASES = {
     "unnamable": "until there were fewer messages to name to {peer}",
     "queued": "for acks of {peer} for what had been sent before it",
     "outside": "outside of the group",
+    "no room": "for its application to take what had come before",
 }
 """By kind of wait, what it was for."""
 
@@ -89,4 +100,5 @@ PHRASES = {
 def phrased(reason: Reason) -> str:
     """What a message waited for, when that is over."""
     phrase = PHRASES.get(reason.kind, "for something that its algorithm does not tell")
-    return phrase.format_map(reason._asdict())
+    named = {name: value for name, value in reason._asdict().items() if value is not None}
+    return phrase.format_map({"cause": "another message", "peer": "others", **named})

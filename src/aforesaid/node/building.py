@@ -126,6 +126,7 @@ def segments_of(
         linked=entry.linked,
         promises=entry.promises,
         promises_if_crashed=entry.promises_if_crashed,
+        receipts=config.receipts,
     )
     return SegmentWriter(segments_place(config), origin, config.trace_segment_bytes, config.survives)
 

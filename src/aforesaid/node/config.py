@@ -95,6 +95,8 @@ class Config(Part, frozen=True):
     """Where this node answers GET /metrics, in the clear: an address as `listen`; without it nowhere."""
     trace: bool = True
     """Whether events are written to trace segments; needs a directory."""
+    receipts: bool = False
+    """Whether the trace tells how messages came and what they waited for, and of links and suspicions."""
     trace_segment_bytes: Bytes = 64 * 2**20
     acks: Literal["automatic", "manual"] = "automatic"
     payload_bytes_max: PayloadBytes = 2**20
@@ -157,6 +159,7 @@ class Config(Part, frozen=True):
         self._membership(entry)
         self._durability(entry)
         self._retention(entry)
+        self._receipts()
         if self.security.accept_cluster_keys and not self.security.cluster_key:
             raise Misuse("security.accept_cluster_keys: they go with the cluster_key that is used")
         if self.security.cluster_key and self.security.certificates:
@@ -271,6 +274,17 @@ class Config(Part, frozen=True):
             )
         elif entry.linked and self.frontier:
             raise Misuse("retention_bytes: the past has no frontier; choose it or options.frontier")
+
+    def _receipts(self) -> None:
+        if not self.receipts:
+            return
+        if self.directory is None or not self.trace:
+            raise Misuse("receipts: they stand in the trace; set a directory, and trace = true")
+        if self.survives:
+            raise Misuse(
+                "receipts: a node that survives is told again what it was told, and not when it came; choose "
+                "them or durability"
+            )
 
     def _metrics(self) -> None:
         """Keys and certificates do not secure it."""

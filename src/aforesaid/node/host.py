@@ -86,6 +86,8 @@ class Host(Saying):
         self.flight.evicting(peer)
         owed = self.machine.owed(peer) if isinstance(self.machine, Owing) else 0
         self._note_gone(peer, how, owed)
+        if self.receipts is not None:
+            self.receipts.gone(peer)
         self.machine.peer_down(peer, self.now(), self)
         self.carrier.forget(peer)
         self._backlog.forget(peer)
@@ -135,6 +137,8 @@ class Host(Saying):
             if deferrable and (self._backlog.frames or not self.inbox.has_room(message)):
                 if not self._backlog.add(source, message):
                     self.refused["inbox full"] += 1  # It comes again.
+                elif self.receipts is not None:
+                    self.receipts.waits_outside(source, message)
             else:
                 self._receive(source, message, now)
         if self._linking is not None and self.inbox.full and not self._paused:
@@ -155,13 +159,16 @@ class Host(Saying):
             return
         self.incarnations[peer] = incarnation
         self.record("p", peer, incarnation)
+        self.happened("open", peer)
         tell(self.config.name, "met", peer=peer, incarnation=incarnation)
 
     def connected(self, peer: Process) -> None:
+        self.happened("open", peer)
         if isinstance(self.machine, Owing):
             self._timers.hurry(self.machine.retries(peer))
 
     def lost(self, peer: Process) -> None:
+        self.happened("close", peer)
         if self._linking is None or self._links_used is None:
             return
         lids = self._links_used.of_lost(peer)
@@ -245,6 +252,8 @@ class Host(Saying):
     def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:
         if self._links_used is not None:
             self._links_used.note(source, message)
+        if self.receipts is not None:
+            self.receipts.comes(source, message)
         try:
             self.machine.receive(source, message, now, self)
         except Misbehaviour:

@@ -222,7 +222,11 @@ class Life(Talking[P]):
 
         def prepare() -> None:
             if config.directory is not None and config.trace:
-                host.recorder = segments_of(config, incarnation, host.wall(), joined=bool(contacts))
+                segments = segments_of(config, incarnation, host.wall(), joined=bool(contacts))
+                if config.receipts:
+                    host.record_with_receipts(segments)
+                else:
+                    host.recorder = segments
 
         await self._run(host, contacts, newcomer, prepare)
 

@@ -31,6 +31,7 @@ from aforesaid.node.inbox import Inbox
 from aforesaid.node.links_used import LinksUsed
 from aforesaid.node.operating.logs import tell
 from aforesaid.node.outbox import Outbox
+from aforesaid.node.recording.receipts import Receipts
 from aforesaid.node.recording.segments import Recorder
 from aforesaid.node.refusals import Refusals
 from aforesaid.node.runs import runs_of
@@ -64,6 +65,8 @@ class Turns(TakesRuns):
         self.inbox = inbox
         self.refusals = Refusals(config)
         self.recorder: Recorder | None = None
+        self.receipts: Receipts | None = None
+        """The recorder, if it is to tell how messages came."""
         self.refused: Counter[str] = self.carrier.refused
         self.isolation: asyncio.Event = asyncio.Event()
         """Set when this incarnation has lost its group (prc_spray)."""
@@ -103,6 +106,16 @@ class Turns(TakesRuns):
         if self.recorder is not None:
             self.recorder.add(event)
 
+    def record_with_receipts(self, recorder: Recorder) -> None:
+        self.recorder = self.receipts = Receipts(
+            recorder, self.config.name, self.config.group, self._speaker, self.wall
+        )
+
+    def happened(self, kind: str, peer: Process) -> None:
+        """To a link, or to what is thought of a peer: for whoever looks into the trace."""
+        if self.receipts is not None:
+            self.receipts.happened(kind, peer)
+
     def check(self) -> None:
         if self.error is not None:
             raise self.error
@@ -114,6 +127,8 @@ class Turns(TakesRuns):
             return
         self.flight.settle()
         self.groups.take_over()
+        if self.receipts is not None:
+            self.receipts.settle()
         if not self.inside.is_set() and (self.groups if self._linking is None else self._linking).inside:
             self.inside.set()
         if self.inbox.few and self._linking is None:
@@ -204,6 +219,8 @@ class Turns(TakesRuns):
     # --------------------------------------------------------------------------------- for the protocol
 
     def send(self, targets: Sequence[Process], message: Message) -> None:
+        if self.receipts is not None:
+            self.receipts.leaves(targets, message)
         for target in targets:
             self._outbox.add(target, message)
             if self._links_used is not None:
@@ -267,6 +284,8 @@ class Turns(TakesRuns):
             audience, now = targets if self.entry.addressed else None, self.wall()
             for behind in range(count):
                 self.recorder.insert(place, ("s", last.number - behind, now, audience))
+        if self.receipts is not None:
+            self.receipts.said(last, count, targets)
 
     def _bind_run(self) -> None:
         if self._runs is not None:

@@ -77,6 +77,7 @@ class Watch:
         for peer, (silent_s, owed, oldest) in sorted(self.suspects(host).items()):
             if peer in self._told:
                 continue
+            host.happened("suspect", peer)
             first = {} if oldest is None else {"oldest": str(oldest)}
             tell(
                 host.config.name,
@@ -88,6 +89,7 @@ class Watch:
                 **first,
             )
         for peer in sorted(self._told - suspects - host.gone.keys()):
+            host.happened("heard", peer)
             tell(host.config.name, "heard again", peer=peer, owed=_owed(host, peer))
         self._told = suspects
         self._kept &= suspects

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import MessageId, Nanoseconds, Process, Reason
 from aforesaid.core.fields import PAYLOAD, marked, way_to
+from aforesaid.core.reasons import HELD, LYING
 from aforesaid.trace import Tracer
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 
 DELIVERIES_MAX = 1_000_000
 """Unless a scenario asks for receipts, a run of more deliveries has none."""
-
-LYING = frozenset(("missing cause", "missing on channel", "held", "named too much", "evicted", "outside"))
-"""The kinds of reasons for which a message that came is not delivered."""
-
-HELD = frozenset(("missing permit", "behind", "unnamable", "queued", "outside"))
-"""Those for which a message that was said is not sent."""
 
 EARLIER = -2
 """In the place of a source: the message did not come in this turn."""

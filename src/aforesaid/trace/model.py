@@ -218,6 +218,17 @@ class Samples:
     metric: list[str]
     value: npt.NDArray[np.float64]
 
+    @staticmethod
+    def of_rows(rows: Sequence[tuple[int, int, str, float]]) -> "Samples":
+        """Of times, processes, metrics and values."""
+        times, processes, metrics, values = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return Samples(
+            np.array(times, np.int64),
+            np.array(processes, np.int32),
+            list(metrics),
+            np.array(values, np.float64),
+        )
+
 
 TOOK = "took:"
 """With this begins the name of a metric that tells how long something took by the clock of one process."""

@@ -201,7 +201,9 @@ class Chronicle:
 
     def story(self) -> Story:
         receipts = self._receipts_at_once().joined(Receipts.of_rows(self._waited))
-        return Story(receipts.sorted(), Waits.of_rows(self._waits).sorted(), Events.of_rows(self._events))
+        return Story(
+            receipts.sorted(), Waits.of_rows(self._waits).sorted(), Events.of_rows(self._events).sorted()
+        )
 
     def _receipts_at_once(self) -> Receipts:
         """By process, as they are to lie."""

@@ -63,6 +63,29 @@ class Telling:
         most = sorted(total, key=lambda key: -total[key])[:count]
         return [self._ways.way(int(self._trace.log(p).message[position]), p) for p, position in most]
 
+    def longest_held(self, count: int) -> list[str]:
+        """One line for each of the messages that were held back longest where they were said."""
+        rows = self._trace.story.waits
+        times = zip(
+            rows.message.tolist(),
+            rows.source.tolist(),
+            rows.time_ns.tolist(),
+            rows.until_ns.tolist(),
+            strict=True,
+        )
+        lasted: dict[int, tuple[Nanoseconds, int]] = {}
+        for row, (message, source, since, until) in enumerate(times):
+            if source < 0 <= until and until - since > lasted.get(message, (0, -1))[0]:
+                lasted[message] = until - since, row
+        most = sorted(lasted.items(), key=lambda held: -held[1][0])[:count]
+        return [self._held_line(message, int(rows.process[row]), waited) for message, (waited, row) in most]
+
+    def _held_line(self, message: int, process: int, waited: Nanoseconds) -> str:
+        waits = self._ways.held(message)
+        longest = max(waits, key=lambda wait: (wait.until_ns or wait.since_ns) - wait.since_ns)
+        held = f"{self._ways.label(message)} at {self._process(process)}, where it was said"
+        return f"{held}: held back for {_ms(waited)} {phrased(longest.reason)}"
+
     def summary(self, way: Way) -> str:
         """One line: where it waited, how long, and for what."""
         last = f", last {phrased(way.waits[-1].reason)}" if way.waits else ""

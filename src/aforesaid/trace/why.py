@@ -107,7 +107,7 @@ class Ways:
     def way(self, message: int, process: int) -> Way:
         messages, position = self.trace.messages, self._position(process).get(message)
         said, origin = int(messages.time_ns[message]), int(messages.origin[message])
-        held = list(self._waits(origin, message, own=True)) if origin != process else []
+        held = self.held(message) if origin != process else []
         way = Way(message, process, None if said < 0 else said, held)
         way = self._undelivered(way) if position is None else self._delivered(way, position)
         waits = [wait if wait.reason.kind else self._in_its_past(wait, way) for wait in way.waits]
@@ -137,6 +137,10 @@ class Ways:
         ]
         source = int(rows.source[0])
         return replace(way, came_ns=int(ends[0]), source=source, waits=waits, delivered_ns=delivered)
+
+    def held(self, message: int) -> list[Wait]:
+        """What kept a message where it was said."""
+        return list(self._waits(int(self.trace.messages.origin[message]), message, own=True))
 
     def chain(self, message: int, process: int) -> list[Way]:
         """The way of a message, of what released it, of what released that, to the root."""

@@ -18,7 +18,8 @@ from aforesaid.check import PROPERTIES, Report
 from aforesaid.check.verdict import Violation
 from aforesaid.core.reasons import PHRASES
 from aforesaid.trace import Events, Lists, Processes, Run, Samples, Story, Trace
-from aforesaid.trace.model import Int64s
+from aforesaid.trace.memory import concatenated_samples
+from aforesaid.trace.model import NO_SAMPLES, Int64s
 
 TICKS_MAX = 2**32 - 1
 COMPRESSION = 6
@@ -46,8 +47,11 @@ class Told(Trace, Protocol):
     def samples(self) -> Samples: ...
 
 
-def packed(trace: Told, report: Report, steps: Sequence[tuple[int, str]] = ()) -> Packed:
-    """A run for the page. `steps` are moments to stop at, with their sentences: those of a schedule."""
+def packed(
+    trace: Told, report: Report, steps: Sequence[tuple[int, str]] = (), states: Samples = NO_SAMPLES
+) -> Packed:
+    """A run for the page. `steps` are moments to stop at, with their sentences: those of a schedule. `states`
+    are the gauges of each process, whenever one changed."""
     columns, messages, processes, story = _Columns(), trace.messages, trace.processes, trace.story
     logs = [log for _, log in sorted(trace.logs(), key=itemgetter(0))]
     delivery_ns = np.concatenate([np.empty(0, np.int64), *(log.time_ns for log in logs)])
@@ -70,7 +74,7 @@ def packed(trace: Told, report: Report, steps: Sequence[tuple[int, str]] = ()) -
         **_facts(trace.run, processes, ticks),
         **_judgement(report),
         "reasons": _put_story(columns, story, delivery_offsets, ticks),
-        "gauges": _put_samples(columns, trace.samples, ticks),
+        "gauges": _put_samples(columns, concatenated_samples([trace.samples, states]), ticks),
         "faults": _faults(story.events, ticks),
         "steps": [((time_ns - ticks.first_ns) // ticks.tick_ns, sentence) for time_ns, sentence in steps],
         "columns": columns.places,

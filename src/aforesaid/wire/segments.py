@@ -15,6 +15,18 @@ first record tells who writes (`Origin`), each other one holds events, as tuples
                                                    or lay in the "inbox", since the last such event: pairs of
                                                    a power of two in nanoseconds that was not exceeded, and
                                                    how often; and the sum
+If the first record says `receipts`, these stand between them:
+    ("r", source, waits)                           after a "d": who handed that message on ("": nobody knows,
+                                                   None: its author), and what it waited for. Without it the
+                                                   message came from its author and waited for nothing
+    ("h", number, count, wait)                     so many of this node's messages, from `number` on, were
+                                                   held back since they were said, before they left for a peer
+                                                   (None: for several)
+    ("l", origin, incarnation, number, source, time, waits)   before the "e": this one came and still waited
+    ("v", kind, peer, time)                        what else happened: "open", "close", "suspect", "heard"
+A wait is (number of its kind in WAIT_KINDS, peer, author and number of the message it was for, microseconds;
+-1: to the end). In these four a process is its place in the `group` of the first record, or its name where it
+is not in it; None: there is none. Readers pass over letters that they do not know.
 Times are nanoseconds since 1970 by the node's own clock.
 """
 
@@ -34,6 +46,20 @@ if TYPE_CHECKING:
 
 SUFFIX = ".segment"
 VERSION = 1
+WAIT_KINDS = (
+    "missing cause",
+    "missing on channel",
+    "held",
+    "named too much",
+    "evicted",
+    "outside",
+    "no room",
+    "missing permit",
+    "behind",
+    "unnamable",
+    "queued",
+)
+"""What messages wait for (`core.reasons`), by number: it may grow, and nothing in it may move."""
 _HEAD = Struct(">II")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -59,6 +85,7 @@ class Origin(msgspec.Struct, frozen=True):
     """Of the algorithm, which the reader may not have; None in segments of 0.1: it is in the catalog."""
     promises: tuple[str, ...] = ()
     promises_if_crashed: tuple[str, ...] | None = None
+    receipts: bool = False
 
 
 def record_of(value: Origin | list[Event]) -> bytes:

@@ -98,6 +98,7 @@ class Cast:
             "retention_bytes": plan.retention_bytes,
             "acks": "manual" if plan.manual_acks else "automatic",
             "trace_segment_bytes": plan.segment_bytes,
+            "receipts": plan.receipts,
             "queues": {"in_messages": plan.in_messages, "out_messages": plan.out_messages},
         }
         if plan.sealed:

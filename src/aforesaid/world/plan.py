@@ -16,6 +16,7 @@ newcomers are admitted to. Keeping: a changing group that keeps its history, so 
 everything."""
 
 CHANGING = ("changing", "keeping")
+SURVIVING = ("durable", "admitting")
 
 FIXED = (
     "hybrid_multicast_in_order",
@@ -132,6 +133,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     """Durable: applications resume from the offset that they keep with their own state. Else they go by what
     they acknowledged, and know by the offset what they have already."""
     retention_bytes: int = 0
+    receipts: bool = False
+    """Whether the segments tell how messages came, too."""
 
     @property
     def fixed(self) -> bool:
@@ -147,7 +150,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def survives(self) -> bool:
         """Whether who is killed comes back as itself."""
-        return self.group in ("durable", "admitting")
+        return self.group in SURVIVING
 
     @property
     def newcomers(self) -> tuple[Process, ...]:
@@ -202,6 +205,8 @@ def plan_of(seed: int, group: Kind) -> Plan:
         out_messages=chance.choice((1024, 1024, 8)),
         socket_bytes=chance.choice((4 * 2**20, 1500)),
         huge=chance.choice((0.0, 0.0, 0.01)),
+        # By the seed alone: what else is drawn stays as it was before there were any.
+        receipts=seed % 3 == 0 and group not in SURVIVING,
     )
     if plan.survives:
         return _that_survive(plan, chance)

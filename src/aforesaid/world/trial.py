@@ -19,7 +19,7 @@ from aforesaid.check import check
 from aforesaid.core import Misuse
 from aforesaid.node.operating.logs import logger
 from aforesaid.node.recording.ingest import ingest
-from aforesaid.trace import MemorySink
+from aforesaid.trace import MemorySink, MemoryTrace
 from aforesaid.world.cast import Cast
 from aforesaid.world.loop import Stuck
 from aforesaid.world.plan import Plan
@@ -185,11 +185,34 @@ class Trial:
         trace = sink.trace
         self.outcome.messages = len(trace.messages)
         self.outcome.deliveries = len(trace.delivery_message)
+        if self.plan.receipts:
+            self._judge_story(trace)
         report = check(trace)
         for verdict in report.required_verdicts():
             if verdict.value == "violated":
                 for witness in verdict.witnesses:
                     self.complain(f"{verdict.property} is violated: {witness.sentence}")
+
+    def _judge_story(self, trace: MemoryTrace) -> None:
+        """Of each delivery it is told how it came, and what was waited for ended no earlier than it began."""
+        receipts, waits = trace.story.receipts, trace.story.waits
+        told = set(zip(receipts.process.tolist(), receipts.position.tolist(), strict=True))
+        if told != _said_and_delivered(trace):
+            self.complain("receipts are not those of what was delivered")
+        ended = waits.until_ns >= 0
+        if (receipts.waited_ns < 0).any() or (waits.until_ns < waits.time_ns)[ended].any():
+            self.complain("something waited for less than no time")
+        self.outcome.did["wait in a trace"] += int((receipts.waited_ns > 0).sum()) + len(waits)
+
+
+def _said_and_delivered(trace: MemoryTrace) -> set[tuple[int, int]]:
+    """The deliveries, by process and position, of what others said."""
+    return {
+        (process, position)
+        for process, log in trace.logs()
+        for position, message in enumerate(log.message.tolist())
+        if trace.messages.origin[message] != process
+    }
 
 
 def _incarnation_of(segment: Path) -> str:

@@ -56,6 +56,27 @@ def test_a_violation_is_told_once_and_as_soon_as_it_is_certain() -> None:
     assert (report.verdicts["causal"].value, last) == ("violated", [])
 
 
+def test_receipts_are_passed_over() -> None:
+    """They stand between the events, and no verdict depends on them."""
+    wait = (1, None, 0, 1, 20)
+    story: list[Event] = [
+        ("r", None, [wait]),
+        ("h", 1, 1, wait),
+        ("v", "open", 1, 9),
+        ("l", "a", 7, 1, 2, 9, []),
+    ]
+    verdicts, counts = [], []
+    for between in ([], story):
+        judge, logs = Judge(), Logs()
+        wrong = [d("b", 1), *between, d("a", 1), *between]
+        told = judge.feed(logs.grow(a=[*between, s(1), d("a", 1)], b=[d("a", 1), s(1), d("b", 1)], c=wrong))
+        verdicts.append([each.sentence for each in told.violations])
+        counts.append(judge.totals.events)
+    assert len(verdicts[0]) == 1
+    assert verdicts[0] == verdicts[1]
+    assert counts[0] == counts[1]
+
+
 def test_a_log_that_is_behind_is_waited_for() -> None:
     judge, logs = Judge(), Logs()
     told = judge.feed(logs.grow(b=[d("a", 1), d("a", 2)]))

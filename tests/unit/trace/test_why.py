@@ -101,6 +101,8 @@ def test_the_longest_wait_comes_first() -> None:
         "b#1 at c: delivered after 4.0 ms, last for a#2, which came before it",
         "a#2 at c: delivered after 3.0 ms, last for a#1, which came before it",
     ]
+    [held] = telling.longest_held(5)
+    assert held.startswith("a#1 at a, where it was said: held back for 1.0 ms for the permit for a#1, before")
 
 
 @pytest.mark.parametrize(

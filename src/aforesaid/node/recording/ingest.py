@@ -25,6 +25,7 @@ from aforesaid.live.logs import (
     promised,
     that_took_part,
 )
+from aforesaid.node.recording.telling import Telling
 from aforesaid.storage import Place, sizes_below
 from aforesaid.trace import Run, Sink, Tracer
 from aforesaid.trace.model import took
@@ -66,7 +67,10 @@ def ingest(
     tracer = Tracer(sink)
     for each in logs.values():
         each.index = tracer.began(each.origin.name, each.dense, each.origin.began_ns, each.origin.joined)
-    _Merge(logs, tracer, progress).run()
+    telling = Telling(logs, tracer)
+    telling.began()
+    _Merge(logs, tracer, telling, progress).run()
+    telling.ended()
     for each in logs.values():
         if isinstance(each, LogOnDisk):
             _tell_latency(each, tracer)
@@ -148,9 +152,12 @@ def _end(tracer: Tracer, log: Log, how: str) -> None:
 class _Merge:
     """Puts the events of all logs in one order in which causes come first."""
 
-    def __init__(self, logs: dict[Key, Log], tracer: Tracer, progress: Progress | None) -> None:
+    def __init__(
+        self, logs: dict[Key, Log], tracer: Tracer, telling: Telling, progress: Progress | None
+    ) -> None:
         self._logs = logs
         self._tracer = tracer
+        self._telling = telling
         self._progress = progress
         self._events = {key: log.events() for key, log in logs.items()}
         self._said: dict[Key, int] = dict.fromkeys(logs, 0)
@@ -188,6 +195,7 @@ class _Merge:
         log, tracer = self._logs[key], self._tracer
         match event:
             case ("s", number, time, audience):
+                self._telling.take(log, event)
                 self._say(key, log, number, time, audience)
             case ("d" | "k", origin, incarnation, number, time):
                 other = (origin, incarnation)
@@ -196,10 +204,16 @@ class _Merge:
                     return False
                 known = self._logs.get(other)
                 message_id = MessageId(origin, -1 if known is None else known.dense, number)
-                record = tracer.delivered if event[0] == "d" else tracer.stable
-                record(log.index, message_id, time)
+                self._telling.take(log, event)
+                if event[0] == "d":
+                    position = tracer.delivered(log.index, message_id, time)
+                    self._telling.delivered(log, position, -1 if known is None else known.index, time)
+                else:
+                    tracer.stable(log.index, message_id, time)
             case ("a", peer, incarnation):
                 self._admit(log, peer, incarnation)
+            case _:
+                self._telling.take(log, event)
         self._done += 1
         if self._progress is not None and self._done % PROGRESS_EVENTS == 0:
             self._progress(self._done)

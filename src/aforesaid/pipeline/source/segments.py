@@ -66,7 +66,7 @@ _SAID = {
     "x": ("lost", "peer", "time_ns", "how", "owed"),
     "e": ("ended", "time_ns", "how", "drained"),
 }
-"""For each letter of an event, its word and the columns of what follows it."""
+"""For each letter of an event, its word and the columns of what follows it. Receipts are told by `ingest`."""
 
 
 def _told(segment: Place, events: Iterator[Event]) -> Iterator[dict[str, Any]]:

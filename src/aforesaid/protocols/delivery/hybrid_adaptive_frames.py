@@ -34,7 +34,7 @@ class Name(NamedTuple):
     number: Number
 
 
-@frame(deferrable=True, gone="gone", holds=is_run_of_its_own)
+@frame(deferrable=True, gone="gone", holds=is_run_of_its_own, numbered=("incarnation", "number"))
 class Told(NamedTuple):
     """A message of the application, or a run of them, on its way, with the constraints it names (MSG)."""
 

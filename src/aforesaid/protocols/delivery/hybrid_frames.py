@@ -23,7 +23,7 @@ from aforesaid.protocols.delivery.hybrid_runs import is_run_of_its_own
 from aforesaid.protocols.repair import NONE, Flight, Pace, RoundTrip
 
 
-@frame(deferrable=True, holds=is_run_of_its_own)
+@frame(deferrable=True, holds=is_run_of_its_own, numbered=("incarnation", "number"))
 class Msg(NamedTuple):
     """A message of the application, or a run of them, on its way (MSG)."""
 

@@ -36,14 +36,14 @@ function drawFaults(context, state) {
   const {run, view, look} = state;
   if (!view.shown.faults) return;
   state.faults ||= faultsOf(run);
-  const half = view.laneHeight / 2, lanes = view.visibleLanes();
+  const half = view.laneHeight / 2, lanes = view.visibleLanes(), labelled = new Map();
   for (const fault of state.faults) {
     for (const process of fault.process < 0 ? lanes : lanes.filter((lane) => lane === fault.process)) {
       const [from, until] = spanOn(state, process, fault), y = view.y(process);
       if (until < view.gutter || from > view.width) continue;
       context.fillStyle = hatch(context, look);
       if (until > from) context.fillRect(from, y - half, until - from, 2 * half);
-      else if (fault.kind !== "crash" && fault.kind !== "leave") spot(context, look, from, y, fault.kind);
+      else if (fault.kind !== "crash" && fault.kind !== "leave") spot(context, look, from, y, fault.kind, view.width, labelled);
     }
   }
   context.font = `600 11px ${look.font}`;
@@ -62,15 +62,18 @@ function drawFaults(context, state) {
   }
 }
 
-// A small flag on a lane.
-function spot(context, look, x, y, kind) {
+// A small flag on a lane; its word where there is room for it: `labelled` has where the last one on a lane ended.
+function spot(context, look, x, y, kind, width, labelled) {
   context.fillStyle = context.strokeStyle = look.fault;
   context.lineWidth = 1;
   line(context, x, y - 12, x, y + 12);
   context.font = `10px ${look.font}`;
   context.textAlign = "left";
   context.textBaseline = "bottom";
-  context.fillText(kind, x + 3, y + 14);
+  const long = context.measureText(kind).width, from = Math.min(x + 3, width - long - 2);
+  if (from < (labelled.get(y) ?? -Infinity)) return;
+  context.fillText(kind, from, y + 14);
+  labelled.set(y, from + long + 2);
 }
 
 // Slanting lines: they are seen without colour and hide nothing.

@@ -38,11 +38,16 @@ function tellFindings(app, section) {
 
 // Whoever asks why something waited need not look for it first.
 function waitedLongest(app) {
-  const {run} = app, found = run.waiting.longest(WAITED_MAX);
-  if (!found.length) return [];
-  return [el("h3", {textContent: "Waited longest"}), ...found.map((d) =>
-    el("p", {className: "waited"}, linkTo(app, run.delivery[d]),
-      ` at ${run.processes.label[run.deliveryProcess[d]]}, ${timeWords(run, run.waiting.waited(d))}`))];
+  const {run} = app, {wait} = run.waiting;
+  const found = run.waiting.longest(WAITED_MAX), held = run.waiting.longestHeld(WAITED_MAX);
+  const one = (message, process, waited) => el("p", {className: "waited"}, linkTo(app, message),
+    ` at ${run.processes.label[process]}, ${timeWords(run, waited)}`);
+  return [
+    ...(found.length ? [el("h3", {textContent: "Waited longest"})] : []),
+    ...found.map((d) => one(run.delivery[d], run.deliveryProcess[d], run.waiting.waited(d))),
+    ...(held.length ? [el("h3", {textContent: "Longest held back where it was said"})] : []),
+    ...held.map((row) => one(wait.message[row], wait.process[row], run.waiting.held(row))),
+  ];
 }
 
 function propertyFound(app, property) {

@@ -1,6 +1,8 @@
 "use strict";
 // Stepping: the run up to a moment, one event after the other, and what each process had by then.
 
+const LYING_MAX = 1000, GROUPS_MAX = 3;
+
 class Stepping {
   constructor(app) {
     this.run = app.run;
@@ -87,46 +89,72 @@ function stepsAround(app) {
       onclick: () => app.stepBy(first + place - at)}))));
 }
 
-// What each process had said and delivered by then.
+// What each process had said and delivered by then, what it held, and below that what waited there.
 function stateTable(app) {
-  const {run, stepping} = app, {known} = run.waiting, rows = [];
+  const {run, stepping} = app, rows = [], states = statesNow(app);
+  const head = ["process", "said", "delivered", ...(states.size ? ["holds"] : [])];
   for (const process of app.view.lanes.slice(0, ROWS_MAX)) {
     const [first, last] = [run.eventOffsets[process], run.eventOffsets[process + 1]];
     let stop = lowerBound(run.time, stepping.moment, first, last);
     while (stop < last && run.time[stop] <= stepping.moment && isBy(stepping, stop)) stop++;
     let said = 0;
     for (let e = first; e < stop; e++) said += run.eventKind[e] === SAID ? 1 : 0;
-    const lying = run.waiting.lyingAt(process, stepping.clock, NAMED_MAX + 1);
+    const holds = [...(states.get(process) || [])].map(([name, number]) => `${number} ${name}`).join(", ");
     rows.push(el("tr", {}, el("td", {textContent: run.processes.label[process]}), numberCell(`${said}`),
-      numberCell(`${stop - first - said}`), known ? el("td", {}, ...waitingNow(app, process, lying)) : null));
+      numberCell(`${stop - first - said}`), states.size ? el("td", {textContent: holds}) : null));
+    const waiting = waitingNow(app, process);
+    if (waiting.length) rows.push(el("tr", {className: "under"}, el("td", {colSpan: head.length}, ...waiting)));
   }
-  const head = ["process", "said", "delivered", ...(known ? ["waiting"] : [])].map((name, place) =>
-    el("th", {textContent: name, className: place === 1 || place === 2 ? "number" : ""}));
-  const table = el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
+  const cells = head.map((name, place) => el("th", {textContent: name, className: place === 1 || place === 2 ? "number" : ""}));
+  const table = el("table", {}, el("thead", {}, el("tr", {}, ...cells)), el("tbody", {}, ...rows));
   return el("div", {className: "wide"}, table);
 }
 
-// The messages that lie at a process, each with its reason.
-function waitingNow(app, process, lying) {
-  const {run} = app;
-  return lying.slice(0, NAMED_MAX).flatMap((message, place) => {
-    const rows = run.waiting.rowsOf(run.eventDelivery[run.deliveredAt(process, message)]);
-    const cause = rows.map((row) => run.waiting.receipt.cause[row]).find((m) => m >= 0);
-    return [place ? ", " : "", linkTo(app, message), cause === undefined ? "" : ` for ${run.label(cause)}`];
-  });
+// The messages that lie at a process, or are held back there, by what they wait for.
+function waitingNow(app, process) {
+  const {run, stepping} = app, {waiting} = run, groups = new Map();
+  const add = (message, table, row) => {
+    const key = `${table.reason[row]} ${table.cause[row]}`;
+    if (!groups.has(key)) groups.set(key, {messages: new Set(), table, row});
+    groups.get(key).messages.add(message);
+  };
+  for (const message of waiting.lyingAt(process, stepping.clock, LYING_MAX)) {
+    const rows = waiting.rowsOf(run.eventDelivery[run.deliveredAt(process, message)]);
+    add(message, waiting.receipt, rows.find((row) => waiting.receipt.waited[row]) ?? rows[0]);
+  }
+  for (const row of waiting.heldAt(process, stepping.clock, LYING_MAX)) add(waiting.wait.message[row], waiting.wait, row);
+  const parts = [...groups.values()].slice(0, GROUPS_MAX).flatMap(({messages, table, row}) => [
+    ...[...messages].slice(0, GROUPS_MAX).flatMap((message, place) => [place ? ", " : "", linkTo(app, message)]),
+    messages.size > GROUPS_MAX ? ` and ${messages.size - GROUPS_MAX} more` : "",
+    messages.size > 1 ? " wait " : " waits ", ...waiting.phrase(app, table, row), ". "]);
+  return groups.size > GROUPS_MAX ? [...parts, `… and ${groups.size - GROUPS_MAX} more reasons.`] : parts;
 }
 
-// The gauges as they stood last, those of all processes together.
+// What is not zero of each process's own gauges by now.
+function statesNow(app) {
+  const states = new Map();
+  forGauges(app, (process, name, value) => {
+    if (process < 0) return;
+    if (!states.has(process)) states.set(process, new Map());
+    if (value) states.get(process).set(name, value); else states.get(process).delete(name);
+  });
+  return states;
+}
+
+// The gauges of all processes together as they stood last.
 function gaugesNow(app) {
-  const {run, stepping} = app, time = run.column("sample_time"), value = run.column("sample_value");
-  const process = run.column("sample_process"), gauge = run.column("sample_gauge"), last = new Map();
-  for (let row = 0; row < time.length && time[row] <= stepping.clock; row++) {
-    const whose = process[row] < 0 ? "" : ` of ${run.processes.label[process[row]]}`;
-    last.set(`${run.gauges[gauge[row]].replaceAll("_", " ")}${whose}`, value[row]);
-  }
+  const last = new Map();
+  forGauges(app, (process, name, value) => { if (process < 0) last.set(name, value); });
   if (!last.size) return [];
   const words = [...last].slice(0, ROWS_MAX).map(([name, number]) => `${name} ${+number.toFixed(2)}`);
-  return [soft(`Gauges: ${words.join(", ")}.`)];
+  return [soft(`All together: ${words.join(", ")}.`)];
+}
+
+function forGauges({run, stepping}, tell) {
+  const time = run.column("sample_time"), value = run.column("sample_value");
+  const process = run.column("sample_process"), gauge = run.column("sample_gauge");
+  const names = run.gauges.map((name) => name.replaceAll("_", " "));
+  for (let row = 0; row < time.length && time[row] <= stepping.clock; row++) tell(process[row], names[gauge[row]], value[row]);
 }
 
 // Whether an event of the moment itself was stepped over already.

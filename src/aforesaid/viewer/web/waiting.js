@@ -43,6 +43,20 @@ class Waiting {
     return found;
   }
 
+  // How long a row of the waits lasted, as far as the run goes.
+  held(row) { return Math.min(this.wait.until[row], this.run.span) - this.wait.time[row]; }
+
+  // The messages that were held back longest where they were said: a row of each, so many at most.
+  longestHeld(most) {
+    const longest = new Map();
+    this.wait.message.forEach((message, row) => {
+      const before = longest.get(message);
+      if (this.wait.source[row] < 0 && (before === undefined || this.held(before) < this.held(row))) longest.set(message, row);
+    });
+    return [...longest.values()].filter((row) => this.held(row) > 0)
+      .sort((one, other) => this.held(other) - this.held(one)).slice(0, most);
+  }
+
   // What a message waited for without being delivered: at its origin before it left, or in vain.
   waitsOf(message) { return this.rowsByMessage.get(message) || []; }
 
@@ -53,6 +67,15 @@ class Waiting {
       if (this.arrival[d] <= time && run.deliveryTime[d] > time) lying.push(run.delivery[d]);
     }
     return lying;
+  }
+
+  // Rows of what is held back at a process, or lies there and will never be delivered, by then; at most so many.
+  heldAt(process, time, most) {
+    const {wait} = this, rows = [];
+    for (let row = 0; row < wait.message.length && rows.length < most; row++) {
+      if (wait.process[row] === process && wait.time[row] <= time && wait.until[row] > time) rows.push(row);
+    }
+    return rows;
   }
 
   // From a delivery that waited, along what each waited for, to one that had not come: the root of it.

@@ -91,6 +91,7 @@ EVENTS: list[Event] = [
     ("s", 1, 10, None),
     ("s", 2, 11, ("b",)),
     ("d", "b", 8, 1, 12),
+    ("r", None, ((1, None, 1, 1, 20),)),
     ("k", "b", 8, 1, 13),
     ("x", "b", 14, "evicted", 3),
     ("e", 15, "closed", True),
