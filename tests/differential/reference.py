@@ -1,8 +1,10 @@
 """The judge of the fleet: the reference protocol, run over a fleet's own plan.
 
 A host of its own, without the simulator's extra nanosecond between frames of a link: everything sent takes
-the same time, and what arrives at the same time arrives in the order in which it was sent. Choices come from
-the same streams, so kernel and reference must agree in everything.
+the same time, and what arrives at the same time arrives in the order in which it was sent. At one moment
+comes first what is planned, then what is due, then what arrives, as in the kernel: impatient processes ask
+again at the pace at which others give up, so that timers and frames do meet. Choices come from the same
+streams, so kernel and reference must agree in everything.
 """
 
 from collections import Counter
@@ -19,6 +21,9 @@ from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.sampling import Links
 from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.harness import Recorder
+
+PLANNED, DUE, ARRIVING = range(3)
+"""What comes first at one moment."""
 
 
 def name(number: int) -> str:
@@ -95,14 +100,14 @@ class Host(Recorder):
         if declaration_of(type(message)).control:
             run.control[run.now // run.plan.bucket, kind_of(message)] += len(targets)
         for target in targets:
-            run.at(run.now + run.delay(), run.arrive, int(target[1:]), name(self.number), message)
+            run.at(run.now + run.delay(), ARRIVING, run.arrive, int(target[1:]), name(self.number), message)
 
     def isolated(self) -> None:
         self.alone = True
 
     def arm(self, timer: Any, deadline: int) -> None:
         self.timers[timer] = self.run.order
-        self.run.at(deadline, self.expire, timer, self.run.order)
+        self.run.at(deadline, DUE, self.expire, timer, self.run.order)
 
     def expire(self, timer: Any, armed: int) -> None:
         if self.timers.get(timer) == armed:
@@ -136,7 +141,7 @@ class Reference:
         self.plan = plan
         self.now = 0
         self.order = 0
-        self.agenda: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self.agenda: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
         self.hosts: dict[int, Host] = {}
         self.spoken = 0
         self.evicted = 0
@@ -148,10 +153,10 @@ class Reference:
     def run(self, looks: list[int]) -> None:
         """Run to the end of the plan, and look at the space held at these moments."""
         for time, what, who, whom in self.plan.schedule.tolist():
-            self.at(time, self.planned, what, who, whom)
+            self.at(time, PLANNED, self.planned, what, who, whom)
         rest = sorted(looks)
         while self.agenda:
-            time, _, step, arguments = heappop(self.agenda)
+            time, _, _, step, arguments = heappop(self.agenda)
             while rest and rest[0] <= time:
                 self.space[rest[0]] = self.held()
                 rest.pop(0)
@@ -165,8 +170,8 @@ class Reference:
         gauges = [host.machine.gauges() for host in self.hosts.values() if host.up]
         return sum(g["expected"] for g in gauges), sum(g["buffered"] for g in gauges)
 
-    def at(self, time: int, step: Callable[..., None], *arguments: Any) -> None:
-        heappush(self.agenda, (time, self.order, step, arguments))
+    def at(self, time: int, rank: int, step: Callable[..., None], *arguments: Any) -> None:
+        heappush(self.agenda, (time, rank, self.order, step, arguments))
         self.order += 1
 
     def delay(self) -> int:
@@ -193,7 +198,7 @@ class Reference:
                 host.call("settle")
         elif what == What.CRASH:
             self.hosts[who].up = False
-            self.at(self.now + self.plan.detector, self.tell, who)
+            self.at(self.now + self.plan.detector, DUE, self.tell, who)
 
     def tell(self, dead: int) -> None:
         for number in sorted(self.hosts):

@@ -8,7 +8,7 @@ import pytest
 from aforesaid.fleet import Paper
 from aforesaid.fleet.plan import delays
 from differential.compared import compare, small
-from differential.fleet_campaign import differences
+from differential.fleet_campaign import differences, impatient
 from support.scale import scaled
 
 DELAYS_MS = (1.0, 40.000007, 300.000019, 1_300.000003)
@@ -80,6 +80,12 @@ def test_crashes_and_impatience(seed: int) -> None:
     patience_s = (0.5, 2.0, 5.0)[seed % 3]
     plan = small(20, seed, DELAYS_MS[seed % 2], patience_s, crashes_per_minute=30.0, speak_until=2.5)
     assert compare(plan).differences == []
+
+
+@pytest.mark.parametrize("seed", [20, 27, 41, 82])
+def test_patience_shorter_than_the_delay(seed: int) -> None:
+    """Who has ended its part of a link is asked again, agrees again and asks in turn; timers meet frames."""
+    assert compare(impatient(seed)).differences == []
 
 
 @pytest.mark.parametrize(("seed", "delay_ms", "rate"), [(2, 300.000019, 3), (0, 1_300.000003, 10)])

@@ -1,6 +1,6 @@
 """Frames arrive, and timers go off."""
 
-from aforesaid.fleet.closing import close_asked, close_expired, ended, kept, reset
+from aforesaid.fleet.closing import agreed, close_asked, close_expired, ended, kept, reset
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, notify, unref
 from aforesaid.fleet.handshake import (
@@ -151,6 +151,8 @@ def about_link(
             notify(w, News.WELCOMED, links(w)[lid].opener)
     elif kind == Kind.CLOSE:
         close_asked(w, p, source, lid)
+    elif kind == Kind.AGREE:
+        agreed(w, p, lid)
     elif kind == Kind.KEEP:
         kept(w, p, lid)
     elif kind == Kind.FIN:

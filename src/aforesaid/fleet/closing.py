@@ -76,6 +76,18 @@ def agree(w: State, p: int, lid: int) -> None:
     tell_ends(w, lid, p)
     if mine.out != Out.NONE:
         end(w, p, lid)
+        return
+    send(w, Kind.AGREE, p, far_end(w, lid, p), lid, -1, 0, 0)
+    if not mine.close_tries:
+        mine.close_timer = arm(w, w.patience, Due.CLOSE, p, lid)
+
+
+@inner
+def agreed(w: State, p: int, lid: int) -> None:
+    """The other end has ended its sending already, and agrees again: it was asked again."""
+    mine = end_of(w, lid, p)
+    if mine.close_tries and mine.out != Out.NONE:
+        end(w, p, lid)
 
 
 @inner
@@ -89,14 +101,12 @@ def kept(w: State, p: int, lid: int) -> None:
 
 @inner
 def ended(w: State, p: int, lid: int) -> None:
-    """The last frame on the link came in. We send on it too, and end as well."""
+    """The last frame on the link came in. Where we send on it too, we end as well."""
     mine = end_of(w, lid, p)
-    if mine.into == In.NONE:
-        return
-    if mine.out != Out.NONE:
+    if mine.into != In.NONE and mine.out != Out.NONE:
         drop_in(w, lid, p)
         end(w, p, lid)
-    else:
+    elif known(w, lid, p):
         gone(w, p, lid)
 
 
@@ -121,11 +131,11 @@ def gone(w: State, p: int, lid: int) -> None:
 
 @inner
 def close_expired(w: State, p: int, lid: int) -> None:
-    """No answer: ask again, and in the end close alone."""
+    """No answer, or no end of what we agreed to close: ask (again), and in the end close alone."""
     tries = end_of(w, lid, p).close_tries
-    if 0 < tries < w.tries_max:
+    if tries < w.tries_max:
         ask(w, p, lid, tries + 1)
-    elif tries:
+    else:
         part(w, p, lid)
         gone(w, p, lid)
 

@@ -204,8 +204,9 @@ def refuse(w: State, p: int, source: int, lid: int) -> None:
 
 @inner
 def part(w: State, p: int, lid: int) -> None:
-    """Tell the other end that we have done with a link: after frames of ours, in their order, by Fin."""
-    if end_of(w, lid, p).out >= Out.SAFE:
+    """Tell the other end that we have done with a link: one in use ends by Fin, after frames of ours."""
+    mine = end_of(w, lid, p)
+    if mine.out >= Out.SAFE or mine.into == In.OPEN:
         send(w, Kind.FIN, p, far_end(w, lid, p), lid, -1, 0, 0)
     else:
         send(w, Kind.RESET, p, far_end(w, lid, p), -1, lid, 0, 0)

@@ -37,7 +37,7 @@ class Plan:
     """Two starting numbers for each process's own stream of choices."""
     period: int = MINUTE
     patience: int = MINUTE + 7
-    """How long an opening or closing may take: more than 8 hops of the slowest delay."""
+    """How long an opening or closing may take: with less than 8 hops of the slowest delay, few do."""
     tries: int = 4
     detector: int = 5 * SECOND + 3
     partner_uniform: bool = False
@@ -75,13 +75,13 @@ class Plan:
 def authors_experiment(processes: int, seed: int = 1) -> Paper:
     """The experiment as the authors' own code runs it, where that differs from what their paper says.
 
-    All join within 100 s: of 10,000, ten at a time every 100 ms. Any neighbour is the partner of an exchange;
-    arcs in use as routes are not given away.
+    Every 100 ms one process joins, of 10,000 ten, so that all join within 100 s. Any neighbour is the partner
+    of an exchange; arcs in use as routes are not given away.
     """
     return Paper(
         processes,
         seed,
-        joins_per_second=processes / 100,
+        joins_per_second=max(10.0, processes / 100),
         joins_at_once=max(1, processes // 1_000),
         partner="any",
         routes_stay=True,

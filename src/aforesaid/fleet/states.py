@@ -13,7 +13,8 @@ In = IntEnum("In", "NONE FIRST SECOND MIRRORED OPEN", start=0)
 
 Kind = IntEnum(
     "Kind",
-    "ALPHA BETA PI RHO JOIN WELCOME INTRODUCE REQUEST REPLY SPARE FLOOD BUFFER ACK CLOSE KEEP FIN RESET",
+    "ALPHA BETA PI RHO JOIN WELCOME INTRODUCE REQUEST REPLY SPARE FLOOD "
+    "BUFFER ACK CLOSE AGREE KEEP FIN RESET",
     start=0,
 )
 """Kinds of frames: first the control messages that count, by the names in `COUNTED`; then the others."""
