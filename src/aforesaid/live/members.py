@@ -82,8 +82,18 @@ class Tape:
         rest = slice(self.at, None)
         self.kind, self.key, self.facts = self.kind[rest], self.key[rest], self.facts[rest]
         self.time_ns, self.at, self._lists = self.time_ns[rest], 0, None
-        if not len(self):
-            self.audiences, self.rare = [], []
+        said = (self.kind == SAID) & (self.facts >= 0)
+        rare = (self.kind != SAID) & (self.kind != DELIVERED) & (self.kind != OWN) & (self.kind != STABLE)
+        self.audiences = self._used(said, self.audiences)
+        self.rare = self._used(rare, self.rare)
+
+    def _used(self, rows: Bools, facts: list[Any]) -> list[Any]:
+        """Of a list, what some events still point to, and what came after; they point there now."""
+        if not rows.any():
+            return []
+        first = int(self.facts[rows].min())
+        self.facts[rows] -= first
+        return facts[first:]
 
     def will_say(self, number: int) -> bool:
         """Whether a saying of this number is still to come on it."""

@@ -54,8 +54,8 @@ class Merge:
         """What was said since somebody asked: key, deliveries before it, time, audience."""
         self._waiting: dict[Any, list[Member]] = defaultdict(list)
         self._ready: deque[Member] = deque()
-        self._since: dict[int, float] = {}
-        """Since when a member waits, by its row."""
+        self._since: dict[tuple[int, Any], float] = {}
+        """Since when a member waits for something, by its row and what it is."""
         self._moved: dict[int, Member] = {}
         """Those to whom something happened that is not put down yet."""
 
@@ -68,9 +68,12 @@ class Merge:
     def give_up_waiting(self, patience_s: float, now_s: float) -> list[Member]:
         """Who has waited so long goes on without what it waits for; gives those."""
         without = []
-        while overdue := [wait for wait in self.waits() if self._since[wait[1].row] <= now_s - patience_s]:
+        while overdue := [
+            (key, member)
+            for key, member in self.waits()
+            if self._since[member.row, key] <= now_s - patience_s
+        ]:
             key, member = min(overdue, key=lambda wait: _stands_at(wait[1]))
-            self._since.pop(member.row)
             without.append(member)
             self._force(key, member, overdue=True)
             self._go_on(now_s)
@@ -97,8 +100,9 @@ class Merge:
             self._force(*hopeless)
             self._until_all_wait()
         self._put_down()
-        waiting = {member.row for _, member in self.waits()}
-        self._since = {row: self._since.get(row, now_s) for row in waiting}
+        # Who always waits at the end of a batch, but each time for something else, is only behind.
+        waiting = [(member.row, key) for key, member in self.waits()]
+        self._since = {wait: self._since.get(wait, now_s) for wait in waiting}
 
     def _until_all_wait(self) -> None:
         while self._ready:

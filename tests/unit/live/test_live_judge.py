@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from aforesaid.core import Misuse
@@ -28,7 +29,7 @@ class Logs:
         data = b""
         if not self.bytes[name]:
             origin = Origin(name, 7, "made-up", "test", NAMES, False, 0, 1, "0", 1, False, PROMISES)
-            data = record_of(origin)
+            data = record_of(msgspec.structs.replace(origin, **self.facts))
             events = [*(("p", other, 7) for other in NAMES if other != name), *events]
         data += record_of(events)
         start = self.bytes[name]
@@ -150,6 +151,20 @@ def test_the_state_does_not_grow_with_the_run() -> None:
         sizes.append(len(judge.saved()))
     assert judge.in_flight == 0
     assert sizes[-1] < sizes[10] + 100
+
+
+def test_who_is_always_a_bit_behind_is_waited_for_and_nothing_grows() -> None:
+    judge, logs = Judge(grace_s=1, age_s=3, keep=0), Logs(linked=True)
+    sizes = []
+    for number in range(1, 101):
+        late: list[Event] = [("s", number - 1, 40, ("b", "c"))] if number > 1 else []
+        b: list[Event] = [("s", number, 40, ("c",)), d("a", number)]
+        told = judge.feed(logs.grow(a=late, b=b, c=[d("b", number), d("a", number)]), elapsed_s=0.5)
+        assert told.waiting == 2
+        sizes.append(len(judge.saved()))
+    assert sizes[-1] < sizes[10] + 100
+    judge.feed(logs.grow(a=[("s", 100, 40, ("b", "c")), END], b=[END], c=[END]))
+    assert judge.ending()[0].verdicts["causal"].value == "kept"
 
 
 def test_a_damaged_log_is_not_read_on_and_nothing_is_certain_then() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from aforesaid import Misuse
-from aforesaid.order import Full
+from aforesaid.order import Full, Order
 from aforesaid.pipeline.ordering.bucket import Bucket, Columns, Limits
 
 SCHEMA = pa.schema(
@@ -164,6 +164,24 @@ def test_too_many_that_wait_for_ever_are_told_and_nothing_of_the_batch_is_taken(
     with pytest.raises(Full, match="1 wait, and no more may; 2 has waited"):
         stream.batch([event("", 3, 1)])
     assert [row["name"] for row in stream.batch([event("", 1)])] == [1, 2]
+    keyed = Stream(KEYED, Limits(waiting_max=1))
+    with pytest.raises(Full, match=r"1 wait, and no more may; of north, 2 has waited 0\.0 s for 1: not come"):
+        keyed.batch([event("north", 2, 1), event("south", 2, 1)])
+
+
+def test_of_all_that_is_remembered_only_what_is_spoken_of_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Stream(KEYED)
+    stream.batch([event("x", name) for name in range(500)])
+    told: list[dict[str, Any]] = []
+    loaded = Order.loaded
+    monkeypatch.setattr(
+        Order, "loaded", lambda known, **options: told.append(known) or loaded(known, **options)
+    )
+    rows = stream.batch([event("x", 500, 7), event("x", 8), event("y", 7)])
+    assert [(row["shop"], row["name"]) for row in rows] == [("x", 500), ("y", 7)]
+    assert len(told[0]["handed"]) == 2, "7 and 8 of x"
 
 
 def test_what_is_held_has_a_bound() -> None:
