@@ -30,6 +30,7 @@ class Saying(Turns):
         self, config: Config, incarnation: int, inbox: Inbox, carrier: Callable[[Self], Carrier]
     ) -> None:
         super().__init__(config, incarnation, inbox, carrier)
+        self._name = config.name
         self._window = self.flight if isinstance(self.flight, WindowFlight) else None
         self.gone: dict[Process, str] = {}
         """Who is gone for good, and how: evicted, or left."""
@@ -43,13 +44,13 @@ class Saying(Turns):
 
     def join_run(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if it may join the run that is being said: most messages go this way. Else None."""
-        message_id = None if self._runs is None else self._runs.join(targets, payload)
+        number = 0 if self._runs is None else self._runs.join(targets, payload)
         window = self._window
-        if message_id is None or window is None:
+        if not number or window is None:
             return None
         size = len(payload)
         self._unflushed += size
-        receipt = Receipt(message_id, size, self.now(), 1, window)
+        receipt = Receipt(self._name, self.incarnation, number, size, self.now(), 1, window)
         window.add(receipt)
         return receipt
 
@@ -80,14 +81,15 @@ class Saying(Turns):
             self.refusals.check(targets)
         size = len(payloads[0]) if len(payloads) == 1 else sum(map(len, payloads))
         if self._runs is not None:
-            message_id = self._runs.add(targets, payloads, size)
+            incarnation, number = self.incarnation, self._runs.add(targets, payloads, size)
         else:
             for payload in payloads:
                 place = 0 if self.recorder is None else self.recorder.pending
                 message_id = self._say_it(targets, payload, self.now(), self)
                 self._record_said(place, message_id, 1, targets)
+                _, incarnation, number = message_id
         self._unflushed += size
-        receipt = Receipt(message_id, size, self.now(), len(payloads))
+        receipt = Receipt(self._name, incarnation, number, size, self.now(), len(payloads))
         if self.gone or self.groups.leaving:
             receipt.lost = self.groups.leaving.union(self.gone) & frozenset(targets)
         if not self.flight.tells:

@@ -58,9 +58,7 @@ class Turns(TakesRuns):
         self._links_used = None if self._linking is None else LinksUsed(self._linking)
         self._order = order_of(self._speaker)
         self.carrier = carrier(self)
-        self._runs = runs_of(
-            self._speaker, config, self.incarnation, self._say_run, lambda: self.carrier.piece_bytes
-        )
+        self._runs = runs_of(self._speaker, config, self._say_run, lambda: self.carrier.piece_bytes)
         self.inbox = inbox
         self.refusals = Refusals(config)
         self.recorder: Recorder | None = None
