@@ -127,9 +127,14 @@ def test_nothing_is_said_of_many_if_one_cannot_be() -> None:
     async def main() -> None:
         async with running(group_configs(PAIR)) as nodes:
             alice = nodes["alice"]
-            for wrong in ([b"", "text"], []):
+            for wrong in ([b"", "text"], [], 5):
                 with pytest.raises(Misuse):
                     await alice.send_many({"bob"}, wrong)  # type: ignore[arg-type]
+            for nobody in (None, 5, [["bob"]]):
+                with pytest.raises(Misuse, match="is not in the group: alice, bob"):
+                    await alice.send_many(nobody, [b""])  # type: ignore[arg-type]
+                with pytest.raises(Misuse, match="is not in the group: alice, bob"):
+                    await alice.send(nobody, b"")  # type: ignore[arg-type]
             with pytest.raises(Misuse, match="mallory is not in the group"):
                 await alice.send_many({"mallory"}, [b""])
             assert alice.said == 0
