@@ -67,6 +67,9 @@ class Node(Generic[P]):
         finally:
             self._loop.stop()
 
+    def __repr__(self) -> str:
+        return repr(self._node)
+
     # ------------------------------------------------------------------------------------------ messages
 
     def send(self, targets: Iterable[Process], payload: P, timeout_s: float | None = None) -> "Receipt":

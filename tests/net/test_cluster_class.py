@@ -40,6 +40,7 @@ def test_by_name_and_with_await_alone() -> None:
         await alice.send({"bob"}, b"hello")
         assert (await take(bob, 1))[0].origin == "alice"
         assert repr(cluster) == "<Cluster of alice, bob>"
+        assert repr(alice) == "<Node alice>"
         with pytest.raises(Misuse, match="no node carol; there are: alice, bob"):
             cluster["carol"]
         await cluster.close()
@@ -117,6 +118,15 @@ def test_what_cannot_be_is_refused_in_a_line(names: Any, facts: dict[str, Any], 
     with pytest.raises(Misuse, match=words) as caught:
         Cluster(names, **facts)
     assert "\n" not in str(caught.value)
+
+
+def test_a_cluster_that_was_not_started_says_so() -> None:
+    cluster = Cluster(3)
+    assert len(cluster) == 3
+    with pytest.raises(Misuse, match=r"not been started: async with Cluster\(3\)"):
+        cluster[0]
+    with pytest.raises(Misuse, match="not been started"):
+        list(cluster)
 
 
 def test_a_cluster_is_entered_once() -> None:

@@ -89,6 +89,7 @@ class Cluster(Sequence[Node[P]], Generic[P]):
 
     def __getitem__(self, key: Any) -> Any:
         """By name, or by number."""
+        self._check()
         if not isinstance(key, str):
             return list(self._nodes.values())[key]
         if key not in self._nodes:
@@ -96,13 +97,20 @@ class Cluster(Sequence[Node[P]], Generic[P]):
         return self._nodes[key]
 
     def __iter__(self) -> Iterator[Node[P]]:
+        self._check()
         return iter(self._nodes.values())
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._configs)
 
     def __repr__(self) -> str:
         return f"<Cluster of {', '.join(config.name for config in self._configs)}>"
+
+    def _check(self) -> None:
+        if not self._nodes:
+            raise Misuse(
+                f"the Cluster has not been started: async with Cluster({len(self)}) as nodes, or await it"
+            )
 
     def _introduce(self) -> None:
         at = {name: str(node.address) for name, node in self._nodes.items()}

@@ -78,7 +78,7 @@ class Window(Flight):
 
     def said_at(self, number: int) -> Nanoseconds | None:
         for receipt in self._pending:
-            if receipt.id.number - receipt.count < number <= receipt.id.number:
+            if receipt.number - receipt.count < number <= receipt.number:
                 return receipt.said_ns
         return None
 
@@ -118,17 +118,17 @@ class WindowFlight(Window):
         """Why nothing more will be found out."""
 
     def said(self, receipt: Receipt) -> None:
-        if receipt.id.number >= self._machine.stable_below:
+        if receipt.number >= self._machine.stable_below:
             receipt.begin(self)
             self.add(receipt)
 
     def resume(self, last: MessageId, now: Nanoseconds) -> None:
         for number in range(self._machine.stable_below, last.number + 1):
-            self.said(Receipt(last._replace(number=number), 0, now))
+            self.said(Receipt(last.origin, last.incarnation, number, 0, now))
 
     def settle(self) -> None:
         pending, first = self._pending, self._machine.stable_below
-        if not pending or pending[0].id.number >= first:
+        if not pending or pending[0].number >= first:
             if not self._watched:
                 return
         else:
@@ -143,7 +143,7 @@ class WindowFlight(Window):
         """All messages of a lower number are stable: they are under way no more."""
         pending, count, size = self._pending, 0, 0
         now, took = self._now(), []
-        while pending and pending[0].id.number < first:
+        while pending and pending[0].number < first:
             receipt = pending.popleft()
             count += receipt.count
             size += receipt.size
@@ -156,20 +156,20 @@ class WindowFlight(Window):
             self.acknowledged.add_each(took)
         self.held -= count
         self._bytes -= size
-        for receipt in [each for each in self._watched.values() if each.id.number < first]:
-            del self._watched[receipt.id.number]
+        for receipt in [each for each in self._watched.values() if each.number < first]:
+            del self._watched[receipt.number]
             receipt.has_become_stable()
-        while self._awaited and self._awaited[0].id.number < first:
+        while self._awaited and self._awaited[0].number < first:
             self._awaited.popleft().has_become_stable()
 
     def keeps(self, receipt: Receipt) -> bool:
         """Whether it is under way."""
-        return bool(self._pending) and receipt.id.number >= self._pending[0].id.number
+        return bool(self._pending) and receipt.number >= self._pending[0].number
 
     def await_stable(self, receipt: Receipt) -> None:
         """Someone waits until this message and all before it are stable."""
         at = len(self._awaited)
-        while at and self._awaited[at - 1].id.number > receipt.id.number:
+        while at and self._awaited[at - 1].number > receipt.number:
             at -= 1
         self._awaited.insert(at, receipt)
 
@@ -178,7 +178,7 @@ class WindowFlight(Window):
         if not self._waiting(receipt):
             receipt.has_been_delivered()
         elif self.closed is None:
-            self._watched[receipt.id.number] = receipt
+            self._watched[receipt.number] = receipt
 
     def waits(self) -> Mapping[Process, Receipt]:
         found: dict[Process, Receipt] = {}
@@ -200,7 +200,7 @@ class WindowFlight(Window):
 
     def _waiting(self, receipt: Receipt) -> Collection[Process]:
         """The receivers that have not acknowledged it."""
-        return self._machine.lacking(receipt.id.number)
+        return self._machine.lacking(receipt.number)
 
 
 class FrameFlight(Window):
@@ -218,7 +218,7 @@ class FrameFlight(Window):
         self.settle()
 
     def resume(self, last: MessageId, now: Nanoseconds) -> None:
-        self.said(Receipt(last, 0, now))
+        self.said(Receipt(*last, 0, now))
 
     def settle(self) -> None:
         while self._pending and not any(self._lacks(*frame) for frame in self._frames[0].items()):

@@ -68,6 +68,7 @@ class Host(Saying):
         """The last call to the protocol of a node that closes in order."""
         if self._linking is not None:
             self._linking.leave(self.now(), self)
+        self._neighbours = None
         self.flush()
 
     def evict(self, peer: Process, how: str = "evicted") -> None:
@@ -223,8 +224,11 @@ class Host(Saying):
     def is_member(self) -> bool:
         return self.inside.is_set()
 
-    def neighbours(self) -> set[Process]:
-        return set() if self._linking is None else {peer for peer, _ in self._linking.links()}
+    def neighbours(self) -> frozenset[Process]:
+        if self._neighbours is None:
+            links = () if self._linking is None else self._linking.links()
+            self._neighbours = frozenset(peer for peer, _ in links)
+        return self._neighbours
 
     def apart(self, elsewhere: Address) -> None:
         self.elsewhere = elsewhere

@@ -8,16 +8,17 @@ a busy talker waits when it has reached that, and does not keep out what others 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from itertools import count, repeat
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from aforesaid.core import RUN_MAX, Ids, MessageId, Nanoseconds, PartialOrder, Process, new
+from aforesaid.core import RUN_MAX, Ids, MessageId, Nanoseconds, PartialOrder, Process
 from aforesaid.core import Message as Frame
 from aforesaid.core.fields import PAYLOAD, marked
 from aforesaid.ground import ground
 from aforesaid.node.latency import Histogram
-from aforesaid.node.messages import Message
+from aforesaid.node.messages import Bare, Message
 
 Interrupt: TypeAlias = Callable[[], None]
 
@@ -32,14 +33,15 @@ class Folded(Struct, gc=False):
     incarnation: int
     first: int
     payloads: Sequence[bytes]
+    size: int
+    """Of its payloads, in bytes."""
     came_ns: Nanoseconds
 
     def messages(self, acknowledge: Callable[[Message[Any]], None] | None) -> list[Message[Any]]:
-        origin, incarnation, came = self.origin, self.incarnation, self.came_ns
-        return [
-            Message(new(MessageId, (origin, incarnation, number)), payload, acknowledge, (), None, None, came)
-            for number, payload in enumerate(self.payloads, self.first)
-        ]
+        same, numbers = (repeat(self.origin), repeat(self.incarnation)), count(self.first)
+        if acknowledge is None:
+            return list(map(Bare, *same, numbers, self.payloads, repeat(self.came_ns)))
+        return list(map(Message, *same, numbers, self.payloads, repeat(self.came_ns), repeat(acknowledge)))
 
 
 class Inbox:
@@ -148,7 +150,7 @@ class Inbox:
         order: PartialOrder | None = None,
         offset: int | None = None,
     ) -> None:
-        message = self.made(message_id, payload, self._acknowledge, after, order, offset, self._now())
+        message = self.made(*message_id, payload, self._now(), self._acknowledge, offset, after, order)
         self._queue.append(message)
         self.messages += 1
         self.delivered += 1
@@ -164,7 +166,7 @@ class Inbox:
     def put_run(self, origin: Process, incarnation: int, first: int, payloads: Sequence[bytes]) -> None:
         """All messages of a run, from this number on."""
         count, size = len(payloads), sum(map(len, payloads))
-        self._queue.append(Folded(origin, incarnation, first, payloads, self._now()))
+        self._queue.append(Folded(origin, incarnation, first, payloads, size, self._now()))
         self._folded += 1
         self.messages += count
         self.delivered += count
@@ -218,10 +220,16 @@ class Inbox:
     async def take_all(self, most: int) -> list[Message[Any]]:
         """All that are there, up to so many, and at least one; none once the inbox is closed and empty. What
         is told between messages ends a batch."""
-        first = await self.take()
-        if first is None:
-            return []
-        batch, queue, now = [first], self._queue, self._now()
+        batch: list[Message[Any]] = []
+        while not batch:
+            if (self._empty or self.handing) and not await self._something():
+                return []
+            self._gather(batch, most)
+        return batch
+
+    def _gather(self, batch: list[Message[Any]], most: int) -> None:
+        """All messages that are there, up to so many; what is told before the first of them is told."""
+        queue, now = self._queue, self._now()
         while len(batch) < most and not self._empty:
             if self._opened:
                 batch += self._taken_of_opened(most - len(batch), now)
@@ -233,9 +241,11 @@ class Inbox:
             elif isinstance(queue[0], Message):
                 batch.append(queue.popleft())
                 self._took(batch[-1], now)
+            elif batch:
+                return
             else:
-                break
-        return batch
+                queue.popleft()()
+                return
 
     @property
     def _empty(self) -> bool:
@@ -287,7 +297,7 @@ class Inbox:
         self._folded -= 1
         self._dwell.add(now - run.came_ns, len(run.payloads))
         if self._acknowledge is None:
-            self._free_all(run.origin, len(run.payloads), sum(map(len, run.payloads)))
+            self._free_all(run.origin, len(run.payloads), run.size)
         return run.messages(self._acknowledge)
 
     def interrupt(self, call: Interrupt) -> None:
@@ -309,7 +319,7 @@ class Inbox:
         size = len(message.payload)
         self.messages -= 1
         self.bytes -= size
-        if message.id.origin == self._name:
+        if message.origin == self._name:
             self._own_messages -= 1
             self._own_bytes -= size
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
 
-from aforesaid.core import Ids, MessageId, Misuse, Nanoseconds, PartialOrder, Process
+from aforesaid.core import Ids, MessageId, Misuse, Nanoseconds, PartialOrder, Process, new
 from aforesaid.node.payloads import P
 
 if TYPE_CHECKING:
@@ -16,26 +16,29 @@ if TYPE_CHECKING:
     from aforesaid.node.flight import WindowFlight
 
 
-# One is made for every message, and one receipt: msgspec makes them in half the time.
+# One is made for every message, and one receipt: msgspec makes them in half the time. Their ids are made when
+# somebody asks: each would be one object more, for the garbage collection, too.
 class Message(Struct, Generic[P], eq=False):
     """A message as it was delivered."""
 
-    id: MessageId
+    origin: Process
+    """Who said it."""
+    _incarnation: int
+    _number: int
     payload: P
+    came_ns: Nanoseconds = 0
+    """When it was delivered to this node, by the monotonic clock."""
     _acknowledge: "Callable[[Message[P]], None] | None" = None
     """None: its place in the queue is free, or will be without anybody's word."""
+    offset: int | None = None
+    """Its number among all that this node has delivered, from 1; None: the node does not survive."""
     _after: Ids = ()
     _order: PartialOrder | None = None
     """Of the incarnation that it was delivered to; None if messages do not carry their frontier."""
-    offset: int | None = None
-    """Its number among all that this node has delivered, from 1; None: the node does not survive."""
-    came_ns: Nanoseconds = 0
-    """When it was delivered to this node, by the monotonic clock."""
 
     @property
-    def origin(self) -> Process:
-        """Who said it."""
-        return self.id.origin
+    def id(self) -> MessageId:
+        return new(MessageId, (self.origin, self._incarnation, self._number))
 
     def ack(self) -> None:
         """The application has done with it: its place in the queue is free, and a node that survives will not
@@ -116,10 +119,16 @@ def _id_of(message: Message[Any] | MessageId) -> MessageId:
     return message.id if isinstance(message, Message) else message
 
 
+class Bare(Message[P], eq=False, gc=False):
+    """One that refers to nothing but its payload: the garbage collection need not look at it."""
+
+
 class Receipt(Struct, eq=False):
     """What became of a message that was said, or of several said at once, where the algorithm can tell."""
 
-    id: MessageId
+    _origin: Process
+    _incarnation: int
+    number: int
     """Of the last one, if they are several."""
     size: int
     said_ns: Nanoseconds = 0
@@ -135,6 +144,11 @@ class Receipt(Struct, eq=False):
     """The algorithm's name, if it cannot tell."""
     _delivered: asyncio.Future[None] | None = None
     _stable: asyncio.Future[None] | None = None
+
+    @property
+    def id(self) -> MessageId:
+        """Of the last one, if they are several."""
+        return new(MessageId, (self._origin, self._incarnation, self.number))
 
     async def delivered(self) -> frozenset[Process]:
         """Returns once every receiver has delivered the message; those in the result were evicted instead."""

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import msgspec
 
@@ -88,8 +88,12 @@ class Node(Questions[P]):
 
     async def send(self, targets: Iterable[Process], payload: P) -> Receipt:
         """Say it to these peers; waits while too much is under way."""
-        audience = (targets,) if isinstance(targets, str) else tuple(targets)
-        if not self._members.issuperset(audience) or not self._addressed:
+        try:
+            audience = (targets,) if isinstance(targets, str) else tuple(targets)
+            known = self._members.issuperset(audience)
+        except TypeError:
+            self._refuse((targets,))
+        if not known or not self._addressed:
             self._refuse(audience)
         data: Any = payload if self._letters is None else self._letters.sealed(payload)
         receipt = self._say_now(audience, data) or await self._say(audience, (bytes_of(data),))
@@ -110,8 +114,12 @@ class Node(Questions[P]):
 
     async def send_many(self, targets: Iterable[Process], payloads: Iterable[P]) -> Receipt:
         """Say these, one after the other, to these peers; the receipt is of the last, and so of all."""
-        audience = (targets,) if isinstance(targets, str) else tuple(targets)
-        if not self._members.issuperset(audience) or not self._addressed:
+        try:
+            audience = (targets,) if isinstance(targets, str) else tuple(targets)
+            known = self._members.issuperset(audience)
+        except TypeError:
+            self._refuse((targets,))
+        if not known or not self._addressed:
             self._refuse(audience)
         return await self._say_many(audience, payloads)
 
@@ -179,6 +187,9 @@ class Node(Questions[P]):
         """Before the node is entered: how the application gives its state, with the offset of the last
         message in it, to who lacks messages that are not kept any more, and how it takes another's."""
         self._keeper.on_snapshot(give, take)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.config.name}>"
 
     # ------------------------------------------------------------------------------------------ the group
 
@@ -257,13 +268,13 @@ class Node(Questions[P]):
         if isinstance(self._host, SurvivingHost | KeepingHost):
             await self._host.forced()
 
-    def _refuse(self, audience: tuple[Process, ...]) -> Any:
+    def _refuse(self, audience: tuple[Any, ...]) -> NoReturn:
         self._running.groups.check()
         if not self._addressed:
             raise Misuse(
                 f"{self.config.algorithm} broadcasts; to address messages use hybrid_multicast_in_order"
             )
-        strangers = ", ".join(str(name) for name in audience if name not in self._members)
+        strangers = ", ".join(str(name) for name in audience if name not in self._group)
         raise Misuse(f"{strangers} is not in the group: {', '.join(self._group)}")
 
     def _checked(self, payload: bytes) -> bytes:
@@ -284,6 +295,8 @@ class Node(Questions[P]):
         return self._host.join_run(audience, payload) or self._host.say_now(audience, (payload,))
 
     async def _say_many(self, audience: tuple[Process, ...], payloads: Iterable[P]) -> Receipt:
+        if not isinstance(payloads, Iterable):
+            raise Misuse(f"many payloads are a list of them, or the like, not {payloads!r:.50}")
         data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
         said: list[bytes] = list(data)
         if set(map(type, said)) != {bytes} or max(map(len, said)) > self._payload_bytes_max:

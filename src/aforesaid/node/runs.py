@@ -1,25 +1,24 @@
 """What is said in one turn to the same processes goes to the protocol as one run.
 
 Nothing waits for company: a run is what is there when the turn ends, or when the protocol is about to hear of
-anything else, or is looked at. Until then its messages have their ids, for nobody else says anything under
-these numbers, and nothing of them has left. A run is no larger than what leaves in one piece, so that loss
-takes it whole; a message that is larger by itself is alone in its run.
+anything else, or is looked at; and what is said after a silence leaves at once. Until a run leaves its
+messages have their numbers, for nobody else says anything under these. A run is no larger than what leaves in
+one piece, so that loss takes it whole; a message that is larger by itself is alone in its run.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
+from operator import add
 from typing import Protocol
 
 from aforesaid.core import (
     RUN_MAX,
     Busy,
     InRuns,
-    MessageId,
     Process,
     Speaker,
     Windowed,
-    new,
     order_of,
 )
 from aforesaid.node.config import Config
@@ -42,13 +41,12 @@ class Runs(Windowed):
         self,
         machine: _Machine,
         config: Config,
-        incarnation: int,
         say: Callable[[tuple[Process, ...], list[bytes]], None],
         piece_bytes: Callable[[], int],
     ) -> None:
         """`piece_bytes`: how many leave in one piece just now."""
         self._machine = machine
-        self._name, self._incarnation = config.name, incarnation
+        self._name = config.name
         self._payload_bytes_max = config.payload_bytes_max
         # A run is to find room where it arrives, if all are configured alike.
         self._parts_max = min(RUN_MAX, config.queues.in_messages)
@@ -72,35 +70,40 @@ class Runs(Windowed):
         """Each message is to be asked for again."""
         self._free_count = 0
 
-    def join(self, targets: tuple[Process, ...], payload: bytes) -> MessageId | None:
-        """Say this, too, if it may join the run; None: it must be asked for."""
+    def join(self, targets: tuple[Process, ...], payload: bytes) -> int:
+        """Say this, too, if it may join the run; its number, or 0: it must be asked for."""
         gathered = self.payloads
         count = len(gathered)
         size = self._size + len(payload) + PART_BYTES
         if count >= self._free_count or size > self._free_size or targets != self._targets or not count:
-            return None
+            return 0
         self._size = size
         gathered.append(payload)
-        return new(MessageId, (self._name, self._incarnation, self._first + count))
+        return self._first + count
 
-    def add(self, targets: tuple[Process, ...], payloads: Sequence[bytes], size: int) -> MessageId:
-        """Say these, of so many bytes, too; the id of the last. Busy, with nothing changed, if the protocol
-        has no room."""
+    def add(self, targets: tuple[Process, ...], payloads: Sequence[bytes], size: int) -> int:
+        """Say these, of so many bytes, too; the number of the last. Busy, with nothing changed, if the
+        protocol has no room."""
         gathered, count = self.payloads, len(payloads)
         size += PART_BYTES * count
-        if not (
+        if (
             gathered
             and targets == self._targets
             and self._size + size <= self._size_max
             and len(gathered) + count <= self._count_max
         ):
+            self._size += size
+            gathered += payloads
+            return self._last
+        if not gathered or targets != self._targets or count == 1 or count > self.room:
             self.close()
             gathered = self._open(targets, count)
-            if count > 1 and (size > self._size_max or count > self._parts_max):
-                return self._add_some(targets, payloads)
-        self._size += size
-        gathered += payloads
-        return new(MessageId, (self._name, self._incarnation, self._first + len(gathered) - 1))
+            if count == 1 or (size <= self._size_max and count <= self._parts_max):
+                self._size = size
+                gathered += payloads
+                return self._last
+        self._add_some(payloads)
+        return self._last
 
     def close(self) -> None:
         """Hand the run to the protocol."""
@@ -134,19 +137,28 @@ class Runs(Windowed):
         self.payloads = []
         return self.payloads
 
-    def _add_some(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> MessageId:
-        """More than one run holds: each as full as it may be."""
-        ends, begin = list(accumulate((len(payload) + PART_BYTES for payload in payloads), initial=0)), 0
-        while begin < len(payloads):
-            if begin:
-                self.close()
-                self._open(targets, 1)
-            most = min(len(payloads), begin + self._count_max)
-            end = max(begin + 1, bisect_right(ends, ends[begin] + self._size_max, begin, most + 1) - 1)
+    def _add_some(self, payloads: Sequence[bytes]) -> None:
+        """More than the run holds that is being said: each as full as it may be."""
+        sizes = map(add, map(len, payloads), repeat(PART_BYTES))
+        ends, begin = list(accumulate(sizes, initial=0)), 0
+        while True:
+            most = min(len(payloads), begin + self._count_max - len(self.payloads))
+            upto = ends[begin] + self._size_max - self._size
+            # The run that is being said may be one message that is too large by itself: nothing joins it.
+            end = max(begin, bisect_right(ends, upto, begin, max(begin, most) + 1) - 1)
+            if end == begin and not self.payloads:
+                end += 1
             self.payloads += payloads[begin:end]
-            self._size = ends[end] - ends[begin]
+            self._size += ends[end] - ends[begin]
             begin = end
-        return new(MessageId, (self._name, self._incarnation, self._first + len(self.payloads) - 1))
+            if begin == len(payloads):
+                return
+            self.close()
+            self._open(self._targets, 1)
+
+    @property
+    def _last(self) -> int:
+        return self._first + len(self.payloads) - 1
 
     # ------------------------------------------------------------------- for who keeps account of messages
 
@@ -170,12 +182,11 @@ class Runs(Windowed):
 def runs_of(
     machine: Speaker,
     config: Config,
-    incarnation: int,
     say: Callable[[tuple[Process, ...], list[bytes]], None],
     piece_bytes: Callable[[], int],
 ) -> Runs | None:
     """None: this protocol takes its messages one by one."""
     # What a message follows, where it carries that, is decided when it is said.
     if isinstance(machine, InRuns) and isinstance(machine, Windowed) and order_of(machine) is None:
-        return Runs(machine, config, incarnation, say, piece_bytes)
+        return Runs(machine, config, say, piece_bytes)
     return None

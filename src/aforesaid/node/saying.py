@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from aforesaid.core import Busy, Process
+from aforesaid.core import MILLISECOND, Busy, Nanoseconds, Process
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.flight import WindowFlight
@@ -15,6 +15,9 @@ from aforesaid.node.turns import Turns
 
 FLUSH_FRAMES = 256
 """A turn with so many frames is flushed at once."""
+
+QUIET: Nanoseconds = MILLISECOND // 2
+"""Who has said nothing for so long says the next thing at once. Others have more to say in this turn."""
 
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
@@ -30,7 +33,10 @@ class Saying(Turns):
         self, config: Config, incarnation: int, inbox: Inbox, carrier: Callable[[Self], Carrier]
     ) -> None:
         super().__init__(config, incarnation, inbox, carrier)
+        self._name = config.name
         self._window = self.flight if isinstance(self.flight, WindowFlight) else None
+        self._said_ns: Nanoseconds = 0
+        """When something was said last that did not join a run."""
         self.gone: dict[Process, str] = {}
         """Who is gone for good, and how: evicted, or left."""
 
@@ -43,13 +49,13 @@ class Saying(Turns):
 
     def join_run(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if it may join the run that is being said: most messages go this way. Else None."""
-        message_id = None if self._runs is None else self._runs.join(targets, payload)
+        number = 0 if self._runs is None else self._runs.join(targets, payload)
         window = self._window
-        if message_id is None or window is None:
+        if not number or window is None:
             return None
         size = len(payload)
         self._unflushed += size
-        receipt = Receipt(message_id, size, self.now(), 1, window)
+        receipt = Receipt(self._name, self.incarnation, number, size, self.now(), 1, window)
         window.add(receipt)
         return receipt
 
@@ -80,26 +86,38 @@ class Saying(Turns):
             self.refusals.check(targets)
         size = len(payloads[0]) if len(payloads) == 1 else sum(map(len, payloads))
         if self._runs is not None:
-            message_id = self._runs.add(targets, payloads, size)
+            incarnation, number = self.incarnation, self._runs.add(targets, payloads, size)
         else:
             for payload in payloads:
                 place = 0 if self.recorder is None else self.recorder.pending
                 message_id = self._say_it(targets, payload, self.now(), self)
                 self._record_said(place, message_id, 1, targets)
+                _, incarnation, number = message_id
         self._unflushed += size
-        receipt = Receipt(message_id, size, self.now(), len(payloads))
+        now, before = self.now(), self._said_ns
+        self._said_ns = now
+        receipt = Receipt(self._name, incarnation, number, size, now, len(payloads))
         if self.gone or self.groups.leaving:
             receipt.lost = self.groups.leaving.union(self.gone) & frozenset(targets)
         if not self.flight.tells:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
         self._let_join()
-        if self._outbox.count >= FLUSH_FRAMES:
+        if self._outbox.count >= FLUSH_FRAMES or (now - before > QUIET and self._is_alone(receipt, targets)):
             self._flush_due = True
             self._flush_if_due()
         else:
             self._flush_soon()
         return receipt
+
+    def _is_alone(self, receipt: Receipt, targets: tuple[Process, ...]) -> bool:
+        """Whether others are to have what was said just now, and nothing else is under way: then nothing
+        keeps it from leaving before the loop turns."""
+        return (
+            self._runs is not None
+            and self.flight.held == receipt.count
+            and len(targets) > self._runs.to_itself
+        )
 
     def _let_join(self) -> None:
         """How much more may be said in this run without all these questions. None of the answers changes

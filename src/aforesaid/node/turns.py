@@ -57,11 +57,11 @@ class Turns(TakesRuns):
         self._say_it = saying(self._speaker)
         self._linking = self._speaker if isinstance(self._speaker, Linking) else None
         self._links_used = None if self._linking is None else LinksUsed(self._linking)
+        self._neighbours: frozenset[Process] | None = None
+        """To whom there are links; None: the protocol has to be asked."""
         self._order = order_of(self._speaker)
         self.carrier = carrier(self)
-        self._runs = runs_of(
-            self._speaker, config, self.incarnation, self._say_run, lambda: self.carrier.piece_bytes
-        )
+        self._runs = runs_of(self._speaker, config, self._say_run, lambda: self.carrier.piece_bytes)
         self.inbox = inbox
         self.refusals = Refusals(config)
         self.recorder: Recorder | None = None
@@ -123,6 +123,7 @@ class Turns(TakesRuns):
     # -------------------------------------------------------------------------------------------- turns
 
     def end_turn(self) -> None:
+        self._neighbours = None
         if self.error is not None:
             return
         self.flight.settle()

@@ -192,7 +192,7 @@ class _Builders:
 
 
 def _all_bytes(kind: type[Any], items: tuple[Any, ...]) -> Any:
-    if any(type(item) is not bytes for item in items):
+    if set(map(type, items)) != {bytes}:
         raise Refused("frame shape")
     return tuple.__new__(kind, items)
 

@@ -129,8 +129,8 @@ class Above:
     def is_member(self) -> bool:
         return True
 
-    def neighbours(self) -> set[Process]:
-        return set()
+    def neighbours(self) -> frozenset[Process]:
+        return frozenset()
 
     def apart(self, elsewhere: Address) -> None: ...
 

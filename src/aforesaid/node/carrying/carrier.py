@@ -39,7 +39,7 @@ class Above(Protocol):
     def is_member(self) -> bool:
         """False for a newcomer to a changing group that was not let in yet."""
 
-    def neighbours(self) -> set[Process]:
+    def neighbours(self) -> frozenset[Process]:
         """To whom this process has links in the overlay of a changing group."""
 
     def apart(self, elsewhere: Address) -> None:

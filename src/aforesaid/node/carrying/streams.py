@@ -313,7 +313,7 @@ class StreamCarrier:
         else:
             self._above.has_room()
 
-    def _tell_of_the_elder(self, neighbours: set[Process]) -> None:
+    def _tell_of_the_elder(self, neighbours: frozenset[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
         known = self._acquaintances(neighbours)
@@ -344,10 +344,10 @@ class StreamCarrier:
             if unknown:
                 self._switchboard.look_up(sorted(unknown)[self._choose(len(unknown))])
 
-    def _acquaintances(self, neighbours: set[Process]) -> set[Entry]:
+    def _acquaintances(self, neighbours: frozenset[Process]) -> set[Entry]:
         """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""
         other = self._book.anyone({self._me.source, *neighbours}, lambda label, count: self._choose(count))
-        names = neighbours if other is None else {*neighbours, other}
+        names = neighbours if other is None else neighbours | {other}
         return {entry for name in names if (entry := self._book.entry(name)) is not None}
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
