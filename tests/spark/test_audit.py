@@ -388,7 +388,7 @@ def test_what_is_one_task_to_prepare_is_no_job_of_its_own(
     try:
         found = audit(spark, root / "run=good", options=SLICED)
     finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        spark.sparkContext.setJobGroup("", "")
     assert (found.value, found.outcomes[0].slices > 2) == ("kept", True)
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one run")) == 1
 

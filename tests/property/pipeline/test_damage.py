@@ -3,12 +3,15 @@
 No violation comes of damage, nothing is kept of which nothing was judged, and other runs never notice.
 """
 
+import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.auditing import Outcome
-from aforesaid.pipeline.auditing.layout import Others, find_layout
+from aforesaid.pipeline.auditing import AuditOptions, Outcome, judging
+from aforesaid.pipeline.auditing.layout import Others, Ours, find_layout
 from aforesaid.pipeline.auditing.parcels import of_piece, tables_of
+from aforesaid.pipeline.auditing.sharing import Shelves
 from aforesaid.pipeline.auditing.sifted import TABLES, judge_sifted
 from aforesaid.pipeline.auditing.work import Whole, perform
+from aforesaid.pipeline.progress import Tell
 from aforesaid.trace.parquet import find_runs
 from support.random_traces import Scheduler
 from support.stored import stored
@@ -28,6 +33,7 @@ from support.stored import stored
 SEEDS = 4
 RUNS = ("damaged", "other")
 Damage = Callable[[Any, Random], Any]
+Judged = Callable[[Path], dict[str, Outcome]]
 
 
 def emptied(table: Any, random: Random) -> Any:
@@ -119,6 +125,24 @@ def judged_ours(root: Path) -> dict[str, Outcome]:
     return {outcome.run: outcome for outcome in outcomes}
 
 
+def judged_in_slices(root: Path) -> dict[str, Outcome]:
+    """The same, each run in many slices, as large ones are; the tasks one after the other, and none sifts."""
+
+    def run_tasks(spark: None, work: Callable[[Any], Any], tasks: Sequence[Any], tell: Tell) -> list[Any]:
+        return [pickle.loads(pickle.dumps(work(pickle.loads(pickle.dumps(task))))) for task in tasks]
+
+    layout = find_layout(root)
+    assert isinstance(layout, Ours)
+    options = AuditOptions(witnesses_max=None, slice_deliveries=4, whole_bytes=-1)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as shelves:
+        patch.setattr(judging, "run_tasks", run_tasks)
+        room = Shelves(cast(Any, None), Path(shelves), local=True)
+        outcomes = judging.judge_runs(room.spark, layout.runs, options, room)
+    found = {outcome.run: outcome for outcome in outcomes}
+    assert found["other"].slices > 1
+    return found
+
+
 def judged_others(root: Path) -> dict[str, Outcome]:
     """As Spark's tasks would, in one process."""
     layout = find_layout(root)
@@ -170,29 +194,31 @@ def restored(file: Path) -> Iterator[Path]:
         file.write_bytes(content)
 
 
-def test_damaged_files_of_ours(traces: dict[Path, dict[str, Outcome]]) -> None:
+@pytest.mark.parametrize(("judged", "seeds"), [(judged_ours, range(SEEDS)), (judged_in_slices, range(1, 3))])
+def test_damaged_files_of_ours(traces: dict[Path, dict[str, Outcome]], judged: Judged, seeds: range) -> None:
     values: Counter[str] = Counter()
-    for seed, (root, whole) in enumerate(traces.items()):
+    for seed, (root, whole) in islice(enumerate(traces.items()), seeds.start, seeds.stop):
         for table in (*TABLES, "samples"):
             for damage in (removed_file, truncated_file, flipped_file):
                 with restored(root / "run=damaged" / f"{table}.parquet") as file:
                     damage(file, Random(seed))
-                    value = check_outcomes(judged_ours(root), whole, (seed, table, damage))
+                    value = check_outcomes(judged(root), whole, (seed, table, damage))
                 if table != "stabilities":
                     assert value == (whole["damaged"].value if table == "samples" else "unknown")
                 values[value] += 1
-    assert min(values["kept"], values["unknown"]) > SEEDS, values
+    assert min(values["kept"], values["unknown"]) > len(seeds), values
 
 
-def test_damaged_rows_of_ours(traces: dict[Path, dict[str, Outcome]]) -> None:
+@pytest.mark.parametrize(("judged", "seeds"), [(judged_ours, range(SEEDS)), (judged_in_slices, range(1, 3))])
+def test_damaged_rows_of_ours(traces: dict[Path, dict[str, Outcome]], judged: Judged, seeds: range) -> None:
     values: Counter[str] = Counter()
-    for seed, (root, whole) in enumerate(traces.items()):
+    for seed, (root, whole) in islice(enumerate(traces.items()), seeds.start, seeds.stop):
         for table in (*TABLES, "samples"):
             for damage in DAMAGES:
                 with restored(root / "run=damaged" / f"{table}.parquet") as file:
                     pq.write_table(damage(pq.read_table(file), Random(seed)), file)
-                    values[check_outcomes(judged_ours(root), whole, (seed, table, damage))] += 1
-    assert min(values["kept"], values["unknown"]) > SEEDS, values
+                    values[check_outcomes(judged(root), whole, (seed, table, damage))] += 1
+    assert min(values["kept"], values["unknown"]) > len(seeds), values
 
 
 def as_others_write(root: Path, target: Path, damaged: str, damage: Damage, random: Random) -> None:
