@@ -296,7 +296,7 @@ class Simulation:
         # What is handed over but still queued comes after this send: so the application sees it.
         receiving, addressed = self.receiving, self.algorithm.addressed
         to = targets if addressed else ()
-        said = payload if receiving is None else receiving.says(seat, payload, to, self.now)
+        said = payload if receiving is None else receiving.says(seat, payload, to)
         try:
             message_id = seat.say(targets, said, self.now, seat)
         except Busy:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Self
 
@@ -18,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import Nanoseconds
+
+SINCE_SAID = -1
+"""In place of the time of a wait: it waited since it was said. To tell that time would cost a third more."""
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -111,8 +114,14 @@ class Waits(OfProcesses):
     peer: Int32s
     cause: Int32s
     time_ns: Int64s
+    """When it is written down, SINCE_SAID for what was held back at its origin; who reads it has the time."""
     until_ns: Int64s
     """-1: it still waited when the run, or the process, ended."""
+
+    def since(self, said_ns: Int64s) -> "Waits":
+        """With times, given when each message was said."""
+        times = np.where(self.time_ns == SINCE_SAID, said_ns[self.message], self.time_ns)
+        return replace(self, time_ns=times).sorted()
 
     def _keys(self) -> tuple[Any, ...]:
         return self.process, self.time_ns
@@ -142,6 +151,10 @@ class Story:
     receipts: Receipts
     waits: Waits
     events: Events
+
+    def since(self, said_ns: Int64s) -> "Story":
+        """With times of all waits, given when each message was said."""
+        return replace(self, waits=self.waits.since(said_ns))
 
 
 NO_STORY = Story(Receipts.of_rows(()), Waits.of_rows(()), Events.of_rows(()))
