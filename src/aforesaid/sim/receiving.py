@@ -72,6 +72,7 @@ class Receiving:
     def __init__(self, tracer: Tracer, seats: "dict[Process, Seat]") -> None:
         self._tracer = tracer
         self._chronicle = tracer.chronicle
+        self._at_once = tracer.chronicle.at_once
         self._seats = seats
         self._places: dict[type, int | None] = {}
         """By kind of frames, what `way_to` tells."""
@@ -193,7 +194,8 @@ class Receiving:
         if source == EARLIER:
             self._delivered_later(index, said, position, now)
         elif said.by != index:
-            self._chronicle.receipt(index, position, source)
+            # `Chronicle.receipt`, without the call.
+            self._at_once[index].append(position << 32 | source + 1)
         if self._awaited:
             for lying in self._awaited.pop((index, said.message), ()):
                 seat.fresh[lying.said] = EARLIER

@@ -164,16 +164,16 @@ class Chronicle:
     """Writes a story down as it happens; a receipt takes eight bytes, a hundred more if it waited."""
 
     def __init__(self) -> None:
-        self._at_once: defaultdict[int, array[int]] = defaultdict(partial(array, "q"))
+        self.at_once: defaultdict[int, array[int]] = defaultdict(partial(array, "q"))
         """By process, of each delivery its position above, and below, one higher so that none is 0, the
-        source."""
+        source. A simulator adds to it itself: it has one for each delivery."""
         self._waited: list[tuple[Any, ...]] = []
         self._waits: list[tuple[Any, ...]] = []
         self._events: list[tuple[Any, ...]] = []
 
     def receipt(self, process: int, position: int, source: int) -> None:
         """A process delivered what it was handed at once."""
-        self._at_once[process].append(position << 32 | source + 1)
+        self.at_once[process].append(position << 32 | source + 1)
 
     def waited(
         self,
@@ -209,7 +209,7 @@ class Chronicle:
 
     def forget_receipts(self) -> None:
         """They are too many: only events are told."""
-        for rows in (self._at_once, self._waited, self._waits):
+        for rows in (self.at_once, self._waited, self._waits):
             rows.clear()
 
     def story(self) -> Story:
@@ -220,7 +220,7 @@ class Chronicle:
 
     def _receipts_at_once(self) -> Receipts:
         """By process, as they are to lie."""
-        rows = sorted(self._at_once.items())
+        rows = sorted(self.at_once.items())
         counts = [len(of_one) for _, of_one in rows]
         process = np.repeat(np.array([index for index, _ in rows], np.int32), counts)
         both = np.concatenate([np.empty(0, np.int64), *(np.array(of_one, np.int64) for _, of_one in rows)])
