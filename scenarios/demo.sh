@@ -36,8 +36,10 @@ trap - EXIT
 cat "$OUT/watched.txt"
 
 echo
-echo "4. Each node wrote down what it said and delivered. Their segments, the killed one's too, become one trace."
+echo "4. Each node wrote down what it said and delivered, and what waited. Their segments, the killed one's too, become"
+echo "   one trace, which tells which messages were held back longest before they could leave, and for what."
 run ingest "$OUT/cluster" --out "$OUT/traces" | tee "$OUT/ingested.txt"
+run why "$OUT/traces/run=nodes" | tail -n 4
 grep -q "^alice, bob, carol, dave alive; erin evicted" "$OUT/ingested.txt"
 
 echo

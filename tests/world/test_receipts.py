@@ -122,7 +122,7 @@ def test_frames_wait_for_an_application_that_takes_nothing(tmp_path: Path) -> No
         async def slowly(node: object, message: object) -> None:
             await asyncio.sleep(0.2)
 
-        stage.hear = slowly  # type: ignore[assignment]
+        stage.hear = slowly
         await stage.group("a", "b", receipts=True, queues={"in_messages": 2})
         for payload in range(8):
             await stage.say("a", bytes([payload]))

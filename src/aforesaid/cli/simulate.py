@@ -62,7 +62,14 @@ def simulate_once(
         seconds = time.perf_counter() - began
     where = place(out) / f"run={run}"
     if as_json:
-        show.print_json({**_facts(outcome), "seconds": round(seconds, 3), "trace": str(where)})
+        show.print_json(
+            {
+                **_facts(outcome),
+                "seconds": round(seconds, 3),
+                "played_s": round(outcome.played_s, 3),
+                "trace": str(where),
+            }
+        )
     else:
         _print(scenario, outcome, seconds, where)
     return EXIT_KEPT if outcome.run.ended == "drained" else EXIT_UNKNOWN
@@ -166,7 +173,7 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Place) -
     faults = ", ".join(f"{count} {name}" for name, count in counters.faults.items()) or "none"
     held = sum(outcome.held.values())
     still = ", ".join(f"{value} {name}" for name, value in outcome.held.items() if value)
-    rate = outcome.events / seconds if seconds else 0.0
+    rate = outcome.events / outcome.played_s if outcome.played_s else 0.0
     show.print_facts(
         f"{scenario.label}, {scenario.processes} processes, seed {scenario.seed}",
         [
@@ -182,7 +189,8 @@ def _print(scenario: Scenario, outcome: Outcome, seconds: float, where: Place) -
             ("buffers at the end", still if held else "all empty"),
             (
                 "took",
-                f"{seconds:.2f} s for {outcome.events:,} events ({rate:,.0f} per second), trace included",
+                f"{outcome.played_s:.2f} s for {outcome.events:,} events ({rate:,.0f} per second); "
+                f"{seconds:.2f} s with set-up and the files of the trace",
             ),
             ("digest", outcome.run.digest),
             ("trace", str(where)),

@@ -20,6 +20,8 @@ COLOURS = ("#1f6feb", "#bf5b04", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#0
 RED, GREY, SHADE = "#d1242f", "#8c959f", "#eaeef2"
 LEFT, RIGHT, TOP, ROW, BOTTOM, WIDTH = 70, 40, 34, 70, 52, 1060
 TICKS = 8
+WAITED = 14
+"""How long the bar of a wait is where times do not compare."""
 LABEL_WIDTH = 44
 LANES_MAX = 40
 """So many processes are drawn unless they are named."""
@@ -168,6 +170,12 @@ class _Stage:
             yield Line(
                 self.x(came), height, self.x(until), height, colour, width=5, opacity=0.45, title=title
             )
+        if not self._by_clock and way.waited_ns and delivered is not None:
+            # How long is told by its own process's clock; where it came lies nowhere on this axis.
+            at = self.x(delivered)
+            yield Line(at - WAITED, height, at, height, colour, width=5, opacity=0.45, title=title)
+            words = f"waited {way.waited_ns / MILLISECOND:,.0f} ms"
+            yield Words(at - WAITED, height + 15, words, GREY)
         wrong = self.choice.violations.get((way.process, way.message))
         if delivered is not None and (origin != way.process or wrong):
             yield Circle(self.x(delivered), height, 3.5, "white", colour, title)
@@ -187,18 +195,13 @@ class _Stage:
             yield Words(x, y - 9 - 12 * level, self._finder.label(message), colour, "middle")
 
     def legend(self) -> Iterator[Shape]:
-        told = (
-            "its arrow ends where it came, a bar is the time it waited"
-            if self._receipts
-            else ("its arrow ends where it was delivered: this run has no receipts")
-        )
+        told = "its arrow ends where it was delivered: this run has no receipts"
+        if len(self.trace.story.receipts):
+            told = "its arrow ends where it came, a bar is the time it waited"
+            told = told if self._by_clock else "its arrow ends where it was delivered, a bar: it waited there"
         words = f"dot: a message is said; {told}; ring: delivered"
         words += "; crossed in red: it should not have been, not then" if self.choice.violations else ""
         yield Words(LEFT, self._bottom + 38, words, GREY)
-
-    @property
-    def _receipts(self) -> bool:
-        return self._by_clock and len(self.trace.story.receipts) > 0
 
     def _times(self, way: Way) -> list[int]:
         return [time for time in (self._came(way), self._delivered(way)) if time is not None]

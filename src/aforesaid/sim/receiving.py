@@ -16,6 +16,7 @@ from aforesaid.core import MessageId, Nanoseconds, Process, Reason
 from aforesaid.core.fields import PAYLOAD, marked, way_to
 from aforesaid.core.reasons import HELD, LYING
 from aforesaid.trace import Tracer
+from aforesaid.trace.story import SINCE_SAID
 
 if TYPE_CHECKING:
     from aforesaid.sim.seat import Seat
@@ -33,12 +34,11 @@ FRAMES_MAX = 1024
 class Said:
     """What is said, while it is under way: which message it is, and whom it has reached."""
 
-    __slots__ = ("by", "message", "message_id", "payload", "reached", "since")
+    __slots__ = ("by", "message", "message_id", "payload", "reached")
 
-    def __init__(self, payload: Any, by: int, now: Nanoseconds) -> None:
+    def __init__(self, payload: Any, by: int) -> None:
         self.payload = payload
         self.by = by
-        self.since = now
         self.reached = {by}
         self.message_id: MessageId
         self.message = -1
@@ -72,6 +72,7 @@ class Receiving:
     def __init__(self, tracer: Tracer, seats: "dict[Process, Seat]") -> None:
         self._tracer = tracer
         self._chronicle = tracer.chronicle
+        self._at_once = tracer.chronicle.at_once
         self._seats = seats
         self._places: dict[type, int | None] = {}
         """By kind of frames, what `way_to` tells."""
@@ -85,9 +86,9 @@ class Receiving:
         self._awaited: dict[tuple[int, int], list[Lying]] = {}
         """By process and message, what lies there until that message is delivered."""
 
-    def says(self, seat: "Seat", payload: Any, targets: Sequence[Process], now: Nanoseconds) -> Said:
+    def says(self, seat: "Seat", payload: Any, targets: Sequence[Process]) -> Said:
         """A process is about to say something. Who broadcasts, to no targets, holds nothing back."""
-        said = Said(payload, seat.index, now)
+        said = Said(payload, seat.index)
         if targets and seat.explaining is not None:
             seat.held[said] = dict.fromkeys(targets)
         return said
@@ -193,7 +194,8 @@ class Receiving:
         if source == EARLIER:
             self._delivered_later(index, said, position, now)
         elif said.by != index:
-            self._chronicle.receipt(index, position, source)
+            # `Chronicle.receipt`, without the call.
+            self._at_once[index].append(position << 32 | source + 1)
         if self._awaited:
             for lying in self._awaited.pop((index, said.message), ()):
                 seat.fresh[lying.said] = EARLIER
@@ -248,7 +250,7 @@ class Receiving:
 
     def _wait(self, said: Said, reason: Reason, until: Nanoseconds) -> None:
         """It was held back where it was said."""
-        self._chronicle.wait(said.by, said.message, -1, *self._row(reason), said.since, until)
+        self._chronicle.wait(said.by, said.message, -1, *self._row(reason), SINCE_SAID, until)
 
     def _row(self, reason: Reason) -> tuple[str, int, int]:
         """A reason's kind, peer and cause as the trace has them."""

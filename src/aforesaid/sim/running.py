@@ -1,6 +1,8 @@
 """Runs scenarios: with the trace in memory, or into a sink."""
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from aforesaid.core import AforesaidError, Speaker
 from aforesaid.protocols.catalog import Setup
@@ -44,13 +46,15 @@ def simulate_into(
     scenario.validate()
     receipts = scenario.receipts if receipts is None else receipts
     simulation = Simulation(scenario, Tracer(sink), build, receipts)
+    began = time.perf_counter()
     try:
         ended = simulation.run(progress)
     except Exception as error:
         raise SimulationFailed(
             f"{scenario.label}, seed {scenario.seed}, failed at {simulation.now / 1e6:.3f} ms: {error!r}"
         ) from error
-    return simulation.close(run or run_name(scenario), ended)
+    played_s = time.perf_counter() - began
+    return replace(simulation.close(run or run_name(scenario), ended), played_s=played_s)
 
 
 def run_name(scenario: Scenario | Paper) -> str:

@@ -6,7 +6,7 @@ the same trace on every machine. Each process sits in a `Seat`.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
@@ -54,6 +54,8 @@ class Outcome:
     counters: Counters
     held: dict[str, int]
     """What the protocols still held at the end, by kind: zeros mean memory returned to empty."""
+    played_s: float = field(default=0.0, compare=False)
+    """How long it took to play, without set-up and what was written at the end."""
 
 
 class Simulation:
@@ -294,7 +296,7 @@ class Simulation:
         # What is handed over but still queued comes after this send: so the application sees it.
         receiving, addressed = self.receiving, self.algorithm.addressed
         to = targets if addressed else ()
-        said = payload if receiving is None else receiving.says(seat, payload, to, self.now)
+        said = payload if receiving is None else receiving.says(seat, payload, to)
         try:
             message_id = seat.say(targets, said, self.now, seat)
         except Busy:

@@ -51,16 +51,17 @@ class MemorySink:
         # Deliveries come in the order they happened, so a stable sort by process keeps each local order.
         order = np.argsort(process, kind="stable")
         counts = np.bincount(process, minlength=len(processes))
+        messages = concatenated_messages(self._messages)
         self.trace = MemoryTrace(
             run=run,
             processes=processes,
-            messages=concatenated_messages(self._messages),
+            messages=messages,
             delivery_offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
             delivery_message=np.concatenate([chunk[2] for chunk in self._deliveries])[order],
             delivery_time_ns=np.concatenate([chunk[1] for chunk in self._deliveries])[order],
             samples=concatenated_samples(self._samples),
             stabilities=concatenated_stabilities(self._stabilities).by_process,
-            story=self._story,
+            story=self._story.since(messages.time_ns),
         )
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Self
 
@@ -18,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import Nanoseconds
+
+SINCE_SAID = -1
+"""In place of the time of a wait: it waited since it was said. To tell that time would cost a third more."""
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -111,8 +114,14 @@ class Waits(OfProcesses):
     peer: Int32s
     cause: Int32s
     time_ns: Int64s
+    """When it is written down, SINCE_SAID for what was held back at its origin; who reads it has the time."""
     until_ns: Int64s
     """-1: it still waited when the run, or the process, ended."""
+
+    def since(self, said_ns: Int64s) -> "Waits":
+        """With times, given when each message was said."""
+        times = np.where(self.time_ns == SINCE_SAID, said_ns[self.message], self.time_ns)
+        return replace(self, time_ns=times).sorted()
 
     def _keys(self) -> tuple[Any, ...]:
         return self.process, self.time_ns
@@ -143,6 +152,10 @@ class Story:
     waits: Waits
     events: Events
 
+    def since(self, said_ns: Int64s) -> "Story":
+        """With times of all waits, given when each message was said."""
+        return replace(self, waits=self.waits.since(said_ns))
+
 
 NO_STORY = Story(Receipts.of_rows(()), Waits.of_rows(()), Events.of_rows(()))
 
@@ -151,16 +164,16 @@ class Chronicle:
     """Writes a story down as it happens; a receipt takes eight bytes, a hundred more if it waited."""
 
     def __init__(self) -> None:
-        self._at_once: defaultdict[int, array[int]] = defaultdict(partial(array, "q"))
+        self.at_once: defaultdict[int, array[int]] = defaultdict(partial(array, "q"))
         """By process, of each delivery its position above, and below, one higher so that none is 0, the
-        source."""
+        source. A simulator adds to it itself: it has one for each delivery."""
         self._waited: list[tuple[Any, ...]] = []
         self._waits: list[tuple[Any, ...]] = []
         self._events: list[tuple[Any, ...]] = []
 
     def receipt(self, process: int, position: int, source: int) -> None:
         """A process delivered what it was handed at once."""
-        self._at_once[process].append(position << 32 | source + 1)
+        self.at_once[process].append(position << 32 | source + 1)
 
     def waited(
         self,
@@ -196,7 +209,7 @@ class Chronicle:
 
     def forget_receipts(self) -> None:
         """They are too many: only events are told."""
-        for rows in (self._at_once, self._waited, self._waits):
+        for rows in (self.at_once, self._waited, self._waits):
             rows.clear()
 
     def story(self) -> Story:
@@ -207,7 +220,7 @@ class Chronicle:
 
     def _receipts_at_once(self) -> Receipts:
         """By process, as they are to lie."""
-        rows = sorted(self._at_once.items())
+        rows = sorted(self.at_once.items())
         counts = [len(of_one) for _, of_one in rows]
         process = np.repeat(np.array([index for index, _ in rows], np.int32), counts)
         both = np.concatenate([np.empty(0, np.int64), *(np.array(of_one, np.int64) for _, of_one in rows)])

@@ -101,7 +101,12 @@ def test_clocks_that_do_not_compare_give_logical_time() -> None:
     ]
     assert shapes[0] == shapes[1]
     assert all(line.x2 > line.x1 for line in shapes[0])
-    assert not [text for text in words(drawn(local)) if text.endswith(" ms")]
+    assert not [
+        text for text in words(drawn(local)) if text.endswith(" ms") and not text.startswith("waited")
+    ]
+    # Their own clocks do tell how long something waited.
+    waited = [text for text in words(drawn(local)) if text.startswith("waited")]
+    assert len(waited) == sum(s.width == 5 for s in drawn(local).shapes if isinstance(s, Line)) > 0
     times = logical_times(trace, range(len(trace.messages)), range(3))
     for message, after in enumerate(trace.messages.after[row] for row in range(len(trace.messages))):
         said = times[int(trace.messages.origin[message]), message]

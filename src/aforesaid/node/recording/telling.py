@@ -14,6 +14,7 @@ from aforesaid.core import MICROSECOND, MessageId, Nanoseconds, Process
 from aforesaid.live.logs import Key, Log
 from aforesaid.node.recording.receipts import Named
 from aforesaid.trace import Tracer
+from aforesaid.trace.story import SINCE_SAID
 from aforesaid.wire.segments import WAIT_KINDS, Event
 
 
@@ -99,7 +100,7 @@ class Telling:
             until = -1 if wait[4] < 0 else since + wait[4] * MICROSECOND
             message = self._tracer.known(MessageId(log.origin.name, log.dense, each))
             if message >= 0:
-                self._chronicle.wait(log.index, message, -1, kind, peer, cause, since, until)
+                self._chronicle.wait(log.index, message, -1, kind, peer, cause, SINCE_SAID, until)
 
     def _lies(self, log: Log, author: Key, number: int, source: Named, came: Nanoseconds, waits: Any) -> None:
         origin = self._logs.get(author)

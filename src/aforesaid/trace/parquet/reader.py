@@ -129,7 +129,8 @@ class ParquetTrace:
     @cached_property
     def story(self) -> Story:
         """When messages came, what they waited for, and what went wrong; empty if nobody wrote it down."""
-        return story_of(self.path, self._process_count, self._message_count)
+        story = story_of(self.path, self._process_count, self._message_count)
+        return story.since(self.messages.time_ns) if len(story.waits) else story
 
     @property
     def delivery_count(self) -> int:

@@ -123,7 +123,7 @@ SCHEMAS: dict[str, Any] = {
             _field("kind", pa.string(), nullable=True),
             _field("peer", pa.int32(), nullable=True),
             _field("cause", pa.int32(), nullable=True),
-            _field("time_ns", pa.int64()),
+            _field("time_ns", pa.int64(), nullable=True),
             _field("until_ns", pa.int64(), nullable=True),
         ]
     ),
