@@ -9,8 +9,9 @@ def beyond(plan: Plan, node: Node) -> list[str]:
     """What is more than it may be; [] if nothing is."""
     host = node._running
     inbox, flight = host.inbox, host.flight
-    if inbox.closing:
-        return []  # Its last messages come in whether anyone takes them or not.
+    if inbox.closing or plan.group not in ("fixed", "changing"):
+        # Its last messages come in whether anyone takes them or not; so does what an earlier life is owed.
+        return []
     others = len(plan.names) - 1
     found = []
     if isinstance(flight, Window) and flight.held > plan.out_messages:

@@ -77,7 +77,7 @@ BEFALL |= {"admit": 1, "cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
 
 
-SILENCING = {"halt", "part", "cut", "rough"}
+SILENCING = {"halt", "part", "cut", "rough", "descriptors"}
 EVICTED_BEATS = 10
 """The time-out of worlds that have one; half of it is longer than anyone's patience."""
 PAUSES = (0.45, 1.5)
