@@ -9,12 +9,15 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from aforesaid.sim import Outcome, Scenario, SimulationFailed, simulate
 from aforesaid.trace import MemoryTrace
+from aforesaid.world.plan import Plan, plan_of
+from aforesaid.world.trial import Outcome as WorldOutcome
 from support.commands import Run, command
 from support.s3 import Bucket
 
@@ -382,3 +385,28 @@ def test_a_plan_that_is_none_is_one_line(aforesaid: Run) -> None:
     Path("plan.json").write_text(plan + '"faults":[{"at_s":0.5,"kind":"halt","who":["a"],"for_s":0.2}]}')
     code, out, _ = aforesaid("world", "--plan", "plan.json")
     assert (code, "kept: " in out) == (0, True)
+
+
+def test_a_world_that_fails_is_made_smaller(aforesaid: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(plan: Plan) -> WorldOutcome:
+        return WorldOutcome(plan, ["b was late"] if any(each.kind == "halt" for each in plan.faults) else [])
+
+    seed = next(
+        seed
+        for seed in range(99)
+        if len(plan_of(seed, "fixed").faults) > 3 and fails(plan_of(seed, "fixed")).complaints
+    )
+    monkeypatch.setattr(
+        "aforesaid.cli.world.campaign",
+        lambda seeds, group, jobs: [fails(plan_of(each, group)) for each in seeds],
+    )
+    monkeypatch.setattr("aforesaid.cli.world.run", fails)
+    one = ("world", "--first", str(seed), "--seeds", "1")
+    code, out, _ = aforesaid(*one)
+    assert (code, f"replay: aforesaid world --group fixed --first {seed} --seeds 1" in out) == (1, True)
+    smallest = out.partition("the smallest plan that was found to fail")[2]
+    assert smallest.count("for ") == 2, "what they say, and one fault"
+    assert "halt" in smallest
+    assert aforesaid(*one, "--save", "s.json", "--json")[0] == 1
+    plan = msgspec.json.decode(Path("s.json").read_bytes(), type=Plan)
+    assert ([fault.kind for fault in plan.faults], len(plan.names)) == (["halt"], 2)

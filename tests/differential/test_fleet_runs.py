@@ -97,9 +97,9 @@ def test_with_crashes_the_trace_is_causal_still() -> None:
 CHURN: dict[str, Any] = {"minutes": 9.0, "speak_from": 1.0, "speak_until": 5.0, "broadcasts_per_second": 3}
 
 
-@pytest.mark.parametrize(("seed", "connected"), [(12, True), (3, True), (35, False)])
+@pytest.mark.parametrize(("seed", "connected"), [(12, True), (4, True), (3, False)])
 def test_a_process_that_was_isolated_is_traced_as_its_next_incarnation(seed: int, connected: bool) -> None:
-    """It may hear what it said as the incarnation before; the overlay may fall apart (seed 35)."""
+    """It may hear what it said as the incarnation before; the overlay may fall apart (seed 3)."""
     sink = MemorySink()
     paper = Paper(60, seed, delay_ms=2_500.0, crashes_per_minute=15.0, traced="all", **CHURN)
     outcome, run = trace_fleet(paper.plan(), sink, "isolated")

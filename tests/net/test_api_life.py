@@ -189,3 +189,20 @@ def test_nobody_is_evicted_who_is_no_peer(facts: dict[str, str]) -> None:
                     alice.evict(name)
 
     run(main())
+
+
+def test_what_a_node_writes_is_for_its_owner_only_and_the_mask_stays(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = Config.of({"name": "alice", "listen": "127.0.0.1:0", "directory": str(tmp_path / "alice")})
+        async with Node(config) as node:
+            await node.broadcast(b"hello")
+            written = {path.name: path.lstat().st_mode for path in tmp_path.rglob("*")}
+            assert {"alice", "incarnation", "segments", "control.sock", "lock"} <= written.keys()
+            assert {name for name, mode in written.items() if mode & 0o077} == set()
+            assert os.umask(0) == 0
+
+    before = os.umask(0)
+    try:
+        run(main())
+    finally:
+        os.umask(before)

@@ -96,6 +96,31 @@ def test_a_peer_whose_name_is_not_known_yet_is_found_later() -> None:
     play(later)
 
 
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_peer_that_comes_back_elsewhere_is_found_by_its_name(transport: str) -> None:
+    async def moved(stage: Stage) -> None:
+        facts = {
+            "allow_plaintext_on_the_network_which_anyone_can_read_and_forge": True,
+            "durability": "batch",
+            "transport": transport,
+        }
+        network, at = stage.world.network, f"{stage.world.host('a')}:{PORT}"
+        for place in ("here", "there"):
+            network.add(place)
+        network.names["b.example"] = "here"
+        await stage.start("a", peers={"b": f"b.example:{PORT}"}, **facts)
+        await stage.start("b", listen=f"here:{PORT}", peers={"a": at}, **facts)
+        await stage.say("a", b"here")
+        await stage.until(lambda: b"here" in stage.heard["b"], "b does not hear a")
+        stage.machines["b"].kill()
+        network.names["b.example"] = "there"
+        await stage.again("b", listen=f"there:{PORT}")
+        await stage.say("a", b"there")
+        await stage.until(lambda: b"there" in stage.heard["b"], "a looks for b where it was")
+
+    play(moved)
+
+
 def sealed(tmp_path: Path) -> dict[str, Any]:
     write_cluster_key(tmp_path / "key")
     return {"security": {"cluster_key": str(tmp_path / "key")}}

@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 import pytest
 
-from aforesaid.core import Refused
+from aforesaid.core import Misuse, Refused
 from aforesaid.journal import Durable, ToldMachine
 from aforesaid.node.carrying.datagrams import DatagramCarrier
 from aforesaid.node.carrying.streams import StreamCarrier
+from aforesaid.node.carrying.switchboard import Switchboard
 from aforesaid.node.flight import WindowFlight
 from aforesaid.node.history.entries import SAID
 from aforesaid.node.history.history import History
@@ -97,6 +98,13 @@ def feed_whole_records_only(self: Records, data: bytes) -> Any:
     return feed(self, data)
 
 
+def rotate_or_end(self: SegmentWriter) -> None:
+    before = self._origin
+    rotate(self)
+    if self._origin is before:
+        raise Misuse("no descriptor is left")
+
+
 async def leave_it_open(self: DatagramCarrier) -> None:
     """The mutant of `close`."""
 
@@ -154,7 +162,7 @@ def talks(plan: Plan) -> bool:
 
 
 fetch = KeepingHost._fetch
-put, feed = Inbox.put, Records.feed
+put, feed, rotate = Inbox.put, Records.feed, SegmentWriter._rotate
 begin_commit, deliver = Durable.begin_commit, Durable.deliver
 
 MUTANTS = {
@@ -183,6 +191,21 @@ MUTANTS = {
     ),
     "does not wake who waits for room": Mutant(
         Senders, "wake", nothing, matters=lambda plan: plan.out_messages == 8 and busy(plan)
+    ),
+    "says more than may be under way": Mutant(
+        WindowFlight, "room", lambda _: 1, matters=lambda plan: plan.out_messages == 8 and busy(plan)
+    ),
+    "goes on calling whom it has evicted": Mutant(
+        Switchboard,
+        "_hang_up",
+        nothing,
+        matters=lambda plan: plan.transport == "tcp" and fault("kill")(plan),
+    ),
+    "ends when no segment can be begun": Mutant(
+        SegmentWriter,
+        "_rotate",
+        rotate_or_end,
+        matters=lambda plan: plan.segment_bytes == 2**14 and busy(plan) and fault("descriptors")(plan),
     ),
     "never settles what is under way": Mutant(WindowFlight, "settle", nothing),
     "never evicts the silent": Mutant(

@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 def play_seeds(group: Kind, first: int, seeds: int, jobs: int, save: Path | None, as_json: bool) -> int:
-    """Each is judged; a failing one is told with its replay command, the first made smaller if asked for."""
+    """Each is judged; a failing one is told with its replay command, the first made smaller."""
     _refuse_to_overwrite(save)
     did: Counter[str] = Counter()
     failed: list[Outcome] = []
@@ -33,13 +33,23 @@ def play_seeds(group: Kind, first: int, seeds: int, jobs: int, save: Path | None
                 failed.append(outcome)
             move(completed=done, note=f"{len(failed)} failed")
     untried = never(did, group)
+    smallest = _smallest(failed[0].plan) if failed else None
     if as_json:
         facts = [{"seed": each.plan.seed, "complaints": each.complaints} for each in failed]
-        show.print_json({"seeds": seeds, **totals, "failed": facts, "did": did, "untried": untried})
+        show.print_json(
+            {
+                "seeds": seeds,
+                **totals,
+                "failed": facts,
+                "smallest": msgspec.to_builtins(smallest),
+                "did": did,
+                "untried": untried,
+            }
+        )
     else:
         _print(group, seeds, totals, failed, did, untried)
-    if failed and save is not None:
-        _save(failed[0].plan, save)
+    if smallest is not None:
+        _tell(smallest, save, as_json)
     return 1 if failed else 0
 
 
@@ -59,7 +69,7 @@ def play_plan(path: Path, save: Path | None, as_json: bool) -> int:
         _print_plan(plan)
         _print_outcome(outcome)
     if outcome.complaints and save is not None:
-        _save(plan, save)
+        _tell(_smallest(plan), save, as_json)
     return 1 if outcome.complaints else 0
 
 
@@ -68,7 +78,7 @@ def _refuse_to_overwrite(save: Path | None) -> None:
         raise Misuse(f"{save} exists; choose another file to --save the plan in")
 
 
-def _save(plan: Plan, save: Path) -> None:
+def _smallest(plan: Plan) -> Plan:
     """The smallest plan that was found to fail still."""
     with show.progress("making the plan smaller", None, "tries") as move:
         tries = 0
@@ -79,7 +89,15 @@ def _save(plan: Plan, save: Path) -> None:
             move(completed=tries, note=f"{len(smaller.names)} nodes, {len(smaller.faults)} faults")
             return bool(run(smaller).complaints)
 
-        smallest = shrink(plan, fails)
+        return shrink(plan, fails)
+
+
+def _tell(smallest: Plan, save: Path | None, as_json: bool) -> None:
+    if not as_json:
+        show.out.print(f"the smallest plan that was found to fail, of seed {smallest.seed}:")
+        _print_plan(smallest)
+    if save is None:
+        return
     save.write_bytes(msgspec.json.format(msgspec.json.encode(smallest)) + b"\n")
     show.err.print(f"smallest plan that fails: {save}; replay: aforesaid world --plan {save}")
 

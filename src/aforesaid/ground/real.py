@@ -8,6 +8,9 @@ from random import Random
 
 from aforesaid.ground.ports import Disk
 
+OWNER_ONLY = 0o700
+"""Directories that a node makes; those that lead to them are as the process makes others."""
+
 RESERVED = 32
 """So many descriptors are left for files, questions and calls of a node's own."""
 
@@ -22,7 +25,7 @@ class RealDisk:
         os.close(self.begin(path, data))
 
     def begin(self, path: Path, data: bytes) -> int:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
         beside = path.with_suffix(".new")
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
@@ -37,7 +40,7 @@ class RealDisk:
         return file
 
     def append_to(self, path: Path) -> int:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
         # What a node said and heard is nobody else's business.
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
 
@@ -61,7 +64,7 @@ class RealDisk:
     def claim(self, path: Path) -> int:
         import fcntl  # Not everywhere, and needed here only.
 
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,6 +19,7 @@ SOMETIMES: dict[Kind, tuple[str, ...]] = {
         *("told: peer gone", "told: disconnected", "told: failed", "told: call failed"),
         *("told: suspected", "told: heard again", "told: evicted"),
         *("halt of less than half the time-out", "halt of more than half the time-out"),
+        *("descriptors", "no descriptor left"),
     ),
     "durable": (
         *("halt", "part", "cut", "rough", "deaf", "reset", "kill", "kill midway", "disk full", "disk slow"),
@@ -39,6 +40,7 @@ SOMETIMES: dict[Kind, tuple[str, ...]] = {
         *("disk slow", "slow write", "power", "bytes lost without power", "huge payload"),
         *("join", "leave", "back", "stream reset", "piece of a stream cut off", "call cut off"),
         *("told: rejoining", "told: silent", "told: call failed"),
+        *("descriptors", "no descriptor left", "disk full", "told: failed"),
     ),
 }
 """What must happen now and then in a campaign: green is not to mean that nothing was tried."""

@@ -12,7 +12,9 @@ from aforesaid.node.endings import Evicted, HistoryLost
 from aforesaid.node.messages import Message
 from aforesaid.security.keyfiles import write_cluster_key
 from aforesaid.world.actor import LARGE_BYTES_MAX, Actor
+from aforesaid.world.bounds import beyond
 from aforesaid.world.having import Having
+from aforesaid.world.machine import DESCRIPTORS_MAX
 from aforesaid.world.network import Weather
 from aforesaid.world.plan import Fault, Plan
 from aforesaid.world.witness import Witness
@@ -25,10 +27,13 @@ EVICTED_WITHIN_S = 3.0
 
 FUSE_EFFECTS_MAX = 60
 ROOM_BYTES_MAX = 400
+DESCRIPTORS_GONE = 0.7
+"""In this share of cases none is left, else one."""
 CLOCK_JUMP_S_MAX = 100.0
 SLOW_S_MAX = 0.03
 LAST_WORDS = b"last words "
 INTENT_BYTES = 8
+BEYOND_MAX = 5
 BACK = 0.7
 """The share of the killed that come back, where the history is kept."""
 
@@ -48,6 +53,8 @@ class Cast:
         """As what everyone was in its group when the last round began; None: it was not there yet."""
         self._visitors = 0
         self.having = Having()
+        self.beyond: list[str] = []
+        """Who held more than it may, whenever something was heard."""
         self._key = scratch / "cluster.key"
         if plan.sealed:
             write_cluster_key(self._key)
@@ -139,6 +146,8 @@ class Cast:
         if len(message.payload) > LARGE_BYTES_MAX:
             self.world.network.did["huge payload"] += 1
         payload = message.payload
+        if actor.node is not None and len(self.beyond) < BEYOND_MAX:
+            self.beyond += [f"{actor.name} {what}" for what in beyond(self.plan, actor.node)]
         if self._judged_by_offsets:
             self._heard_durably(actor, message)
             payload = payload[INTENT_BYTES:]
@@ -252,6 +261,15 @@ class Cast:
         if actor.here:
             return False
         await self._mourn(actor)
+        return True
+
+    async def _descriptors(self, fault: Fault) -> bool:
+        if (actor := self.actor(fault.who[0])) is None:
+            return False
+        machine = actor.machine
+        machine.descriptors_max = len(machine.open) + (fault.amount > DESCRIPTORS_GONE)
+        await asyncio.sleep(fault.for_s)
+        machine.descriptors_max = DESCRIPTORS_MAX
         return True
 
     async def _disk_slow(self, fault: Fault) -> bool:
@@ -370,6 +388,7 @@ class Cast:
             disk.room, disk.slow_s = None, 0.0
         for actor in self.open_lives():
             actor.machine.fuse = None
+            actor.machine.descriptors_max = DESCRIPTORS_MAX
             actor.machine.go_on()
             actor.listens.set()
             actor.talks = False
@@ -490,7 +509,7 @@ class Cast:
         # Where the history is kept, what was said a moment before a kill may be in no log.
         owing = self.actors if self.plan.group != "keeping" else ()
         survivors = {actor.name for actor in owing if actor.survived}
-        return failed + self.having.complaints + self.witness.judge(survivors)
+        return failed + self.beyond + self.having.complaints + self.witness.judge(survivors)
 
     def _may_fail(self, actor: Actor) -> bool:
         if isinstance(actor.failure, Evicted):

@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import AforesaidError
-from aforesaid.ground import Ground, ground_of
+from aforesaid.ground import Ground, ground, ground_of
 from aforesaid.world.machine import Killed, Machine
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ class WorldLoop(asyncio.BaseEventLoop):
         self._readers: dict[int, Handle] = {}
         self._readable: dict[int, None] = {}
         """Sockets with something to read, in the order in which it came."""
-        self.tasks: list[asyncio.Task[Any]] = []
-        """All there ever were: what a dead machine was doing is never finished, nor finalised meanwhile."""
+        self.tasks: list[tuple[Ground, asyncio.Task[Any]]] = []
+        """All there ever were, and on which ground: what a dead machine was doing is never finished, nor
+        finalised meanwhile."""
         self.failures: list[dict[str, Any]] = []
         """What nobody caught."""
         self.set_task_factory(self._new_task)
@@ -134,6 +135,7 @@ class WorldLoop(asyncio.BaseEventLoop):
             self._readable.pop(descriptor, None)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        host = self.network.names.get(host, host)
         if not self.network.knows(host):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(socket.AF_INET, options.get("type", 0), 0, "", (host, port))]
@@ -181,7 +183,7 @@ class WorldLoop(asyncio.BaseEventLoop):
         task: asyncio.Task[Any] = asyncio.Task(work, loop=self, **options)
         # A dead machine's tasks never end.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
-        self.tasks.append(task)
+        self.tasks.append((ground(), task))
         return task
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -139,6 +139,7 @@ class Machine:
 
     def take_descriptor(self, number: int, close: Callable[[], None]) -> None:
         if len(self.open) >= self.descriptors_max:
+            self.network.did["no descriptor left"] += 1
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.open[number] = close
 

@@ -50,6 +50,8 @@ class Network:
         self.did: Counter[str] = Counter()
         self.chance = chance
         self._hosts: set[str] = set()
+        self.names: dict[str, str] = {}
+        """What a name stands for, of hosts that have one besides their own."""
         self._cut: set[tuple[Process, Process]] = set()
         self._bound: dict[tuple[str, int], WorldSocket] = {}
         self._listening: dict[tuple[str, int], Listening] = {}

@@ -58,22 +58,27 @@ FaultKind: TypeAlias = Literal[
     "disk full",
     "disk slow",
     "power",
+    "descriptors",
     "admit",
     "join",
     "leave",
     "back",
 ]
-"""Admit: a newcomer starts and is admitted. The last three in changing groups; back: who was killed, or has
-left, starts again. Without power a process is killed, and what was not forced to its disk is gone."""
+"""Descriptors: a process can open one more at most. Admit: a newcomer starts and is admitted. The last three
+in changing groups; back: who was killed, or has left, starts again. Without power a process is killed, and
+what was not forced to its disk is gone."""
 
 ANYWHERE: tuple[FaultKind, ...] = ("halt", "part", "cut", "rough", "deaf", "clock", "disk slow")
 DEADLY: tuple[FaultKind, ...] = ("kill", "kill midway", "power")
-BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk full", "disk slow", *DEADLY), 1)
+SPARE: tuple[FaultKind, ...] = ("descriptors", "descriptors", "disk full")
+"""What some worlds have besides: drawn by themselves, so that all other worlds stay as they were."""
+SPARE_SHARE = 0.25
+BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk slow", *SPARE, *DEADLY), 1)
 BEFALL |= {"admit": 1, "cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
 
 
-SILENCING = {"halt", "part", "cut", "rough"}
+SILENCING = {"halt", "part", "cut", "rough", "descriptors"}
 EVICTED_BEATS = 10
 """The time-out of worlds that have one; half of it is longer than anyone's patience."""
 PAUSES = (0.45, 1.5)
@@ -175,6 +180,7 @@ def plan_of(seed: int, group: Kind) -> Plan:
     seconds, rate = _affordable(chance, group, len(names) ** 2 / (1 - replies))
     draw = _fixed_fault if fixed else _changing_fault
     faults = [draw(chance, names, seconds, algorithm, transport) for _ in range(chance.randint(0, 6))]
+    faults += _spare(seed, group, names, seconds)
     newcomers = tuple(f"v{number}" for number in range(chance.randint(1, 3) if group == "admitting" else 0))
     for name in newcomers:
         faults.append(Fault(round(chance.uniform(0.0, 0.7 * seconds), 3), "admit", (name,)))
@@ -215,6 +221,19 @@ def plan_of(seed: int, group: Kind) -> Plan:
     return (
         _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
     )
+
+
+def _spare(seed: int, group: Kind, names: tuple[Process, ...], seconds: float) -> list[Fault]:
+    """One more, in some worlds of those groups that it does not end."""
+    chance = Random(f"spare {group} {seed}")
+    kinds = {"fixed": SPARE[:2], "changing": SPARE}.get(group, ())
+    if not kinds or chance.random() > SPARE_SHARE:
+        return []
+    fault = _fault(chance, chance.choice(kinds), names, seconds)
+    if fault.kind == "descriptors":
+        # Few are opened at any moment: it lasts, or it would be nothing.
+        fault = msgspec.structs.replace(fault, at_s=round(fault.at_s / 3, 3), for_s=seconds)
+    return [fault]
 
 
 def _that_survive(plan: Plan, chance: Random) -> Plan:

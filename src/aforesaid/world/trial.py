@@ -143,6 +143,11 @@ class Trial:
         for actor in cast.actors:
             if actor.over and actor.machine.alive and actor.machine.open:
                 self.complain(f"{actor.name} has closed, and has {len(actor.machine.open)} descriptors open")
+            if actor.over and actor.machine.alive:
+                left = [task for machine, task in self.world.loop.tasks if machine is actor.machine]
+                for task in left:
+                    if not task.done():
+                        self.complain(f"{actor.name} has closed, and goes on with {task.get_coro()}")
 
     def judged(self) -> Outcome:
         outcome, world = self.outcome, self.world

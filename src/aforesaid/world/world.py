@@ -80,7 +80,7 @@ class World:
         # Who begins a task on its way out is to begin it here, and not in the loop of this thread.
         _set_running_loop(self.loop)
         try:
-            for task in self.loop.tasks:
+            for _, task in self.loop.tasks:
                 if not task.done():
                     _end(task)
         finally:

@@ -30,7 +30,7 @@ GREETINGS_APART: Nanoseconds = SECOND // 10
 """A peer whose session is not known is greeted no more often than this."""
 
 SOUGHT_BEATS = 10
-"""Where a peer is that was not heard for so many heartbeats is looked up again."""
+"""Where a name leads is looked up again after so many heartbeats, and where a silent peer is."""
 
 DATAGRAM_BYTES = 1400
 """Of one datagram, where nothing is known of the way: no network cuts that up."""
@@ -108,7 +108,7 @@ class DatagramCarrier:
         peer.sought = self._now()
         if not self._addresses[name].known:
             return
-        family = socket.AF_UNSPEC if self._socket is None else self._socket.family
+        family, before = socket.AF_UNSPEC if self._socket is None else self._socket.family, peer.numeric
         try:
             family, peer.numeric = await self._addresses[name].resolve(socket.SOCK_DGRAM, family)
         except Misuse as error:
@@ -117,16 +117,19 @@ class DatagramCarrier:
         if self._widens:
             size = HERE_BYTES if stays_here(family, peer.numeric) else DATAGRAM_BYTES
             peer.body_max = size - self._seals.overhead
-        self._greet(peer, self._now())
+        if peer.numeric != before or peer.session is None:
+            self._greet(peer, self._now())
 
     @property
     def piece_bytes(self) -> int:
         return min([peer.body_max for peer in self._peers.values()], default=self._body_max)
 
     def _seek_silent(self, now: Nanoseconds) -> None:
-        """Who is silent for long may have moved."""
+        """Who is silent for long may have moved; so may somebody who is heard, and hears nothing: what comes
+        does not tell whether its name means the same place still."""
         for name, peer in self._peers.items():
-            since = peer.sought if peer.numeric is None else max(peer.heard or 0, peer.sought)
+            named = peer.numeric is None or self._addresses[name].version is None
+            since = peer.sought if named else max(peer.heard or 0, peer.sought)
             if now - since > SOUGHT_BEATS * self._heartbeat:
                 self._seek(name, peer)
 
