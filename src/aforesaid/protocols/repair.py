@@ -28,7 +28,7 @@ is not used does not grow. After silence it begins anew, with `in_flight` or hal
 
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from aforesaid.core import Effects, Nanoseconds, Process, new
 
@@ -43,7 +43,9 @@ GUESS_GROWS = 8
 """By so many times at most, with one answer that may be to any of several sendings."""
 
 
-NONE: deque[int] = deque(maxlen=0)
+T = TypeVar("T")
+
+NONE: deque[Any] = deque(maxlen=0)
 """An empty queue that nothing enters: a new one would cost more than all else that is kept of a peer."""
 
 
@@ -51,11 +53,11 @@ NOTHING: dict[int, Nanoseconds] = {}
 """An empty table that nothing enters, for the same reason."""
 
 
-def appended(queue: deque[int], number: int) -> deque[int]:
+def appended(queue: deque[T], item: T) -> deque[T]:
     """The queue with one more, which may be another object."""
     if not queue:
-        return deque((number,))
-    queue.append(number)
+        return deque((item,))
+    queue.append(item)
     return queue
 
 
@@ -170,11 +172,11 @@ class Flight(RoundTrip):
         """When it was sent last, by number; LOST, if it is to be sent again."""
         self.strayed = 0
         """How many of these are lost."""
-        self.order = NONE
+        self.order: deque[int] = NONE
         """Those that fly, in the order in which they left; some have come meanwhile."""
-        self.lost = NONE
+        self.lost: deque[int] = NONE
         """What is to be sent again, in order; some have come meanwhile."""
-        self.queue = NONE
+        self.queue: deque[int] = NONE
         """What was never sent."""
         self.latest: Nanoseconds = LOST
         """When the latest of those left that have come."""

@@ -153,9 +153,9 @@ class HybridAdaptive(Learning[Entry]):
             channel = self.channels[peer]
             names, unnamed, named = constraints.chosen(peer, constraints.bound - len(waits))
             if unnamed:
-                channel.unnamed.append((unnamed, number))
+                channel.unnamed = appended(channel.unnamed, (unnamed, number))
             if named:
-                channel.named.append((named, number))
+                channel.named = appended(channel.named, (named, number))
             content = ((), self.incarnation, number, previous, waits, names, unnamed > 0, entry.payload)
             frame = new(Told, content)
             waiting[peer] = frame, own
@@ -235,7 +235,7 @@ class HybridAdaptive(Learning[Entry]):
         # All this is known from before the delivery on: what the application answers depends on it.
         if names and number > channel.held:
             telling = Telling(number, names)
-            channel.cons.append(telling)
+            channel.cons = appended(channel.cons, telling)
             self.teller = source if not self.tellings or self.teller == source else None
             self.tellings.append((source, telling))
         if opaque and number > channel.permitted:

@@ -13,7 +13,7 @@ from aforesaid.core import Count, Members, Number, Payloads, Process, frame
 from aforesaid.core.fields import AtMost
 from aforesaid.protocols.delivery.hybrid_frames import Channel
 from aforesaid.protocols.delivery.hybrid_runs import is_run_of_its_own
-from aforesaid.protocols.repair import Pace
+from aforesaid.protocols.repair import NONE, Pace
 
 CONSTRAINTS_MAX = 64
 """More than this no message names."""
@@ -106,16 +106,16 @@ class AdaptiveChannel(Channel):
 
     def __init__(self, peer: Process, pace: Pace) -> None:
         super().__init__(peer, pace)
-        self.unnamed: deque[tuple[int, int]] = deque()
+        self.unnamed: deque[tuple[int, int]] = NONE
         """The opaque messages sent to the peer that are not permitted: up to which place in the order of
         constraints all must hold, and the number of the message."""
-        self.named: deque[tuple[int, int]] = deque()
+        self.named: deque[tuple[int, int]] = NONE
         """The same of those that named something, for that to hold."""
         self.holding = 0
         """All that was named to the peer holds, up to this message of ours; it was told so."""
         self.run = 0
         """All constraints before this place hold, or concern the peer. A lower bound."""
-        self.cons: deque[Telling] = deque()
+        self.cons: deque[Telling] = NONE
         """What messages of the peer named, and is not known to hold (cons)."""
         self.held = 0
         """All that the peer's messages named holds, up to this one (dk); it may be ahead of deliveries."""

@@ -78,6 +78,8 @@ class Learning(Holding[E], Flushing[E]):
             while cons and cons[0].number <= held:
                 self._fulfil(cons.popleft())
                 news = True
+            if not cons:
+                channel.cons = NONE
         if not news:
             return
         channel.patience = 1
@@ -135,9 +137,13 @@ class Learning(Holding[E], Flushing[E]):
         while unnamed and unnamed[0][0] < below:
             _, channel.given = unnamed.popleft()
             news = True
+            if not unnamed:
+                channel.unnamed = NONE
         while named and named[0][0] < below:
             _, channel.holding = named.popleft()
             news = True
+            if not named:
+                channel.named = NONE
         return news
 
     def _give(self, due: dict[Process, int], out: Effects) -> None:

@@ -8,7 +8,8 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 - lines 64-70 belong under the `if` of line 62, and a duplicate is acknowledged by its own number (line 46);
 - one buffer `u` for unsent and unacknowledged messages, as in algorithm 2, with `m1`, the first unsent one,
   instead of a send-buffer beside it: then a message's number is its index from the start;
-- R1, R5, R7, R9, R10, R12: see `hybrid_process`; R13: memory is as the length of `u`, not its entries.
+- R1, R5, R7, R9, R10, R12: see `hybrid_process` and `hybrid_flagged`; R13: memory is as the length of `u`,
+  not its entries.
 """
 
 from collections.abc import Sequence

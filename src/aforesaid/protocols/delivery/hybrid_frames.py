@@ -16,6 +16,7 @@ Deviations from the paper:
   `hybrid_eviction`.
 """
 
+from collections import deque
 from typing import Any, NamedTuple
 
 from aforesaid.core import Count, Members, Number, Payloads, Process, frame
@@ -122,7 +123,7 @@ class Channel:
     def __init__(self, peer: Process, pace: Pace) -> None:
         self.last = 0
         """The last message said to the peer (ls), network-sent or not."""
-        self.unacked = NONE
+        self.unacked: deque[int] = NONE
         """The messages network-sent to the peer and not acknowledged, ascending."""
         self.flight = Flight(peer, pace)
         """Which of them are on their way, are lost, or have to wait for those to come."""
@@ -135,7 +136,7 @@ class Channel:
         """Messages of the peer that came before their predecessor, by the predecessor's number (rb)."""
         self.permitted = 0
         """The highest permit known from the peer (pk); it may be ahead of what was delivered (R5)."""
-        self.missing = NONE
+        self.missing: deque[int] = NONE
         """The peer's messages delivered here whose permits are missing (miss), ascending."""
         self.permits = RoundTrip(pace.resend_after)
         """How long the peer's permits take."""

@@ -10,7 +10,8 @@ Deviations from the printed algorithm, as numbered in docs/corrections.md:
 - R11: a receiver's permit does not wait for its own ack: when only j's is missing for the first message, j is
   permitted, and the others once none is. Who was told is known by the highest permit given to each;
 - line 39 belongs into its loop; one buffer for unsent and unacknowledged messages, as in `hybrid_basic`;
-- R1, R5, R7, R12: see `hybrid_process`; R13: memory is as the length of `u`, not its entries.
+- R1, R5, R7, R12: see `hybrid_process` and `hybrid_flagged`; R13: memory is as the length of `u`, not its
+  entries.
 """
 
 from collections.abc import Collection, Sequence

@@ -36,7 +36,7 @@ copy is `k >= u2`, since its own copy is unacknowledged.
 
 Liveness: a copy waits only for permits of messages delivered before it was said, and a permit only for acks
 of messages said before it or with it; the paper's argument (5.5.2) goes through. For the corrections R1-R13
-(docs/corrections.md) see `hybrid_sps`, `hybrid_multicast` and `hybrid_process`.
+(docs/corrections.md) see `hybrid_sps`, `hybrid_multicast`, `hybrid_process` and `hybrid_flagged`.
 """
 
 from collections.abc import Collection, Sequence

@@ -11,7 +11,8 @@ mended it fails in practically every random run (tests/paper/test_hybrid_bufferi
 - R2: `u2` is kept when a message is said; R6: the first message that stays is not permitted on the way;
 - R3 (`m2` never falls behind the window) and R4 (when the last missing permit comes, all that was held
   leaves, and `p2`, `m2` jump to the end): see `hybrid_indexes`;
-- R1, R5, R7, R9, R10, R12: see `hybrid_process`; R13: memory is as the length of `u`, not its entries;
+- R1, R5, R7, R9, R10, R12: see `hybrid_process` and `hybrid_flagged`; R13: memory is as the length of `u`,
+  not its entries;
 - "needs its permit" is not kept per message: it is "network-sent, and above the highest permit given".
 """
 

@@ -1,5 +1,6 @@
 """Adaptive hybrid buffering step by step: what is named, what waits for it, what is told and what kept."""
 
+import tracemalloc
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from aforesaid.protocols.delivery.hybrid_constraints import FACTS_MAX, LOOK_MAX
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Notice
 from oracle.adaptive import at_rest
 from oracle.stage import Stage
+from support.recorder import Recorder
 
 Machine = HybridAdaptive
 
@@ -285,6 +287,26 @@ def test_what_one_who_is_gone_told_is_asked_of_all() -> None:
     stage.arrive(Flushed, 0, 2)
     stage.drain()
     at_rest(stage.machines[2])
+
+
+def test_a_peer_at_rest_costs_little() -> None:
+    """After messages each way that name something and are opaque; tables that were full are counted, too."""
+    names = [f"peer{i}" for i in range(1_000)]
+    hub, out = Machine("hub"), Recorder()
+    tracemalloc.start()
+    for k, name in enumerate(names, 1):
+        hub.receive(name, Told((), 0, 1_000, 0, (), (Name("x", "y", k),), True, None), 0, out)
+        hub.receive(name, Holds((), 1_000, 1_000), 0, out)
+        hub.send((name,), None, 0, out)
+    assert hub.channels["peer900"].named
+    for k, name in enumerate(names, 1):
+        hub.receive(name, Ack(k, 0), 0, out)
+        out.sent.clear()
+        out.delivered.clear()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not any(hub.gauges().values())
+    assert size / len(names) < 1_000
 
 
 @pytest.mark.parametrize("bound", [-1, 65, "many"])
