@@ -150,6 +150,8 @@ def at_rate(
             print(f"  {name}: p50 {p50:.2f} s, p95 {p95:.2f} s{bar}, {len(some)} batches")
     rate = (cluster.events - events) / seconds
     print(f"  at {rate:,.0f} events per second for {seconds:.0f} s")
+    files = sum(1 for _ in (out / "progress").iterdir())
+    print(f"  files of progress, a row of them for each batch: {files}")
     third = len(looks) // 3
     for name in looks[-1] if looks else ():
         values = [look[name] for look in looks]
@@ -165,7 +167,6 @@ def looked(batch: Batch, out: Path) -> dict[str, int]:
     files = [path for path in out.rglob("*") if path.is_file() and path.parent.name != "progress"]
     seen["files"] = len(files)
     seen["their kB"] = sum(path.stat().st_size for path in files if path.exists()) // 1024
-    seen["files of progress"] = sum(1 for _ in (out / "progress").iterdir())
     return seen
 
 
