@@ -269,15 +269,11 @@ class Judge:
 
     def _new(self, found: Sequence[Violation]) -> list[Violation]:
         """Those that were not told before."""
-        new = []
+        new, unsure = [], self._newcomers if self._newcomers_unsure else ()
         for violation in found:
             kind = violation.details.get("kind")
             name = (violation.property, kind, violation.process, violation.message)
-            if (
-                self._newcomers_unsure
-                and violation.property in _ORDER
-                and violation.process in self._newcomers
-            ):
+            if violation.property in _ORDER and violation.process in unsure:
                 continue
             if name not in self._told and len(self._told) < TOLD_MAX:
                 self._told[name] = None
