@@ -7,6 +7,10 @@ starts: its rate is that of all batches but the first, which starts the workers.
 events for SECONDS: latency is from an event's being written to the commit of its batch, p50 by the middle
 event of each batch, p95 by its oldest; the first COLD_S seconds are told apart. Two violations are put into
 the backlog, and must be found, and no more.
+
+While they write it is looked ten times at what might grow: the state, the memory of the watch, of its JVM
+and its workers, the files in --out and in Spark's checkpoint. Flat is what has grown by a tenth at most
+since the first third.
 """
 
 import os
@@ -26,6 +30,9 @@ from aforesaid.wire.segments import SUFFIX, Event, Origin, record_of
 NODES = [f"node-{number:02d}" for number in range(20)]
 INCARNATION = 1_700_000_000_000_000_000
 COLD_S = 10.0
+RATE_MIN, P50_S_MAX, P95_S_MAX = 400_000, 1.0, 2.0
+LOOKS = 10
+GROWTH_MAX = 1.1
 RECORD_EVENTS = 20
 SEGMENT_BYTES = 16 << 20
 
@@ -99,10 +106,11 @@ def backlog(watch: Watch, cluster: Cluster, batches: list[Batch]) -> None:
     watch.start()
     followed(watch, batches, cluster.events)
     took = time.monotonic() - began
+    assert len(batches) > 1, "too small a backlog: it was one batch, which is not warm"
     first, rest = batches[0], batches[1:]
     warm = sum(batch.told.events for batch in rest) / max(1e-9, rest[-1].row["at_s"] - first.row["at_s"])
     print(f"backlog of {cluster.events:,} events, {len(NODES)} nodes, {len(batches)} batches:")
-    print(f"  warm       {warm:10,.0f} events per second")
+    print(f"  warm       {warm:10,.0f} events per second ({verdict(warm >= RATE_MIN)}: {RATE_MIN:,})")
     print(f"  all told   {cluster.events / took:10,.0f} events per second; first batch after ", end="")
     print(f"{first.row['at_s'] - time.time() + time.monotonic() - began:.1f} s")
     mean = np.mean([batch.row["seconds"] for batch in rest])
@@ -118,13 +126,19 @@ def backlog(watch: Watch, cluster: Cluster, batches: list[Batch]) -> None:
     print("  both violations found, none invented")
 
 
-def at_rate(watch: Watch, cluster: Cluster, batches: list[Batch], seconds: float, per_second: int) -> None:
+def at_rate(
+    watch: Watch, cluster: Cluster, batches: list[Batch], seconds: float, per_second: int, out: Path
+) -> None:
     batches.clear()
     began, events = time.time(), cluster.events
     tick = 0.1
-    for step in range(int(seconds / tick)):
+    steps = int(seconds / tick)
+    looks: list[dict[str, int]] = []
+    for step in range(steps):
         cluster.write(int(per_second * tick))
         time.sleep(max(0.0, began + (step + 1) * tick - time.time()))
+        if (step + 1) * LOOKS // steps > len(looks) and batches:
+            looks.append(looked(batches[-1], out))
     followed(watch, batches, cluster.events - events)
     cold = [batch for batch in batches if batch.told.newest_ns / 1e9 < began + COLD_S]
     for name, some in ((f"cold, first {COLD_S:.0f} s", cold), ("warm", batches[len(cold) :])):
@@ -132,13 +146,52 @@ def at_rate(watch: Watch, cluster: Cluster, batches: list[Batch], seconds: float
             middle = [batch.row["lag_s"] + batch.commit_s for batch in some]
             oldest = [batch.row["at_s"] + batch.commit_s - batch.told.oldest_ns / 1e9 for batch in some]
             p50, p95 = np.percentile(middle, 50), np.percentile(oldest, 95)
-            print(f"  {name}: p50 {p50:.2f} s, p95 {p95:.2f} s, {len(some)} batches")
+            bar = f" ({verdict(p50 < P50_S_MAX and p95 < P95_S_MAX)}: 1 s, 2 s)" if some is not cold else ""
+            print(f"  {name}: p50 {p50:.2f} s, p95 {p95:.2f} s{bar}, {len(some)} batches")
     rate = (cluster.events - events) / seconds
     print(f"  at {rate:,.0f} events per second for {seconds:.0f} s")
-    states = [batch.row["state_bytes"] for batch in batches]
-    flights = [batch.row["in_flight"] for batch in batches]
-    quarters = [len(states) * quarter // 4 for quarter in range(4)] + [len(states) - 1]
-    print("  state bytes, in flight: ", ", ".join(f"{states[q]:,} ({flights[q]:,})" for q in quarters))
+    files = sum(1 for _ in (out / "progress").iterdir())
+    print(f"  files of progress, a row of them for each batch: {files}")
+    third = len(looks) // 3
+    for name in looks[-1] if looks else ():
+        values = [look[name] for look in looks]
+        flat = max(values[third:]) <= GROWTH_MAX * max(values[: third + 1])
+        print(f"  {name:21} {'flat' if flat else 'GROWS'}: {', '.join(f'{value:,}' for value in values)}")
+
+
+def looked(batch: Batch, out: Path) -> dict[str, int]:
+    """What might grow."""
+    seen = {"state, bytes": batch.row["state_bytes"], "in flight": batch.row["in_flight"]}
+    for name, kb in memory_kb().items():
+        seen[f"{name}, MB"] = kb // 1024
+    files = [path for path in out.rglob("*") if path.is_file() and path.parent.name != "progress"]
+    seen["files"] = len(files)
+    seen["their kB"] = sum(path.stat().st_size for path in files if path.exists()) // 1024
+    return seen
+
+
+def memory_kb() -> dict[str, int]:
+    """Of this process, of the JVM, and of the Python processes that Spark started."""
+    parents, kinds, sizes = dict[int, int](), dict[int, str](), dict[int, int]()
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            facts = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        process = int(status.parent.name)
+        parents[process], kinds[process] = int(facts["PPid"]), facts["Name"].strip()
+        sizes[process] = int(facts.get("VmRSS", "0 kB").split()[0])
+    found = {"watch": sizes[os.getpid()], "JVM": 0, "workers": 0}
+    ours = {os.getpid()}
+    while more := {process for process, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+        for process in more:
+            found["JVM" if kinds[process] == "java" else "workers"] += sizes[process]
+    return found
+
+
+def verdict(met: bool) -> str:
+    return "met" if met else "MISSED"
 
 
 def main(events: int, seconds: float, per_second: int) -> None:
@@ -156,7 +209,7 @@ def main(events: int, seconds: float, per_second: int) -> None:
             out = str(Path(directory) / "out")
             watch = Watch(spark, [str(Path(directory) / "segments")], out, WatchOptions(), batches.append)
             backlog(watch, cluster, batches)
-            at_rate(watch, cluster, batches, seconds, per_second)
+            at_rate(watch, cluster, batches, seconds, per_second, Path(out))
             watch.stop()
 
 

@@ -125,3 +125,6 @@ def test_misuse_is_one_line_and_writes_nothing(tmp_path: Path, options: list[str
     assert complaint in str(done.exception)
     assert "\n" not in str(done.exception)
     assert not list(tmp_path.glob("traces/*"))
+    (tmp_path / "empty").mkdir()
+    done = ingest(tmp_path / "empty", "--from", "jsonl", "--out", tmp_path / "traces")
+    assert f"{tmp_path / 'empty'} has no files in it" in str(done.exception)

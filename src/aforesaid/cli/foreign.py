@@ -123,6 +123,8 @@ def _places(files: Sequence[str], settings: dict[str, str] | None = None) -> lis
     for file in files:
         there = place(file, settings)
         inside = [there / name for name in sorted(sizes_below(there))] if there.is_dir() else [there]
+        if not inside:
+            raise Misuse(f"{file} has no files in it")
         found += inside
     return found
 

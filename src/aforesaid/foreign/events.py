@@ -5,6 +5,7 @@ are about something else, and *refused* ones, which should have been events and 
 """
 
 import gzip
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from aforesaid.storage import Place
 
 NO_TIME = -1
 REFUSALS_TOLD = 10
+GZIP = b"\x1f\x8b"
+"""What its files begin with."""
 
 
 class Event(NamedTuple):
@@ -79,10 +82,12 @@ def time_within(told: int | float | str, unit_ns: int = 1) -> int:
 
 @contextmanager
 def opened(path: Place) -> Iterator[IO[bytes]]:
-    """A file's bytes; `.gz` is unpacked."""
+    """A file's bytes; what gzip has packed is unpacked, whatever it is called."""
     try:
         with path.open("rb") as file:
-            if path.name.endswith(".gz"):
+            packed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            if packed:
                 with gzip.GzipFile(fileobj=file) as unpacked:
                     yield cast(IO[bytes], unpacked)
             else:
@@ -97,6 +102,7 @@ def lines(paths: Sequence[Place], count: Count) -> Iterator[Line]:
         with opened(path) as file:
             for number, line in enumerate(file, 1):
                 place = f"{path}:{number}"
+                line = line.removeprefix(BOM_UTF8) if number == 1 else line
                 try:
                     text = line.decode().strip("\r\n")
                 except UnicodeDecodeError:

@@ -44,7 +44,7 @@ def _rows(paths: Sequence[Place], count: Count) -> Iterator[tuple[str, dict[str,
     for path in paths:
         try:
             with opened(path) as file:
-                rows = csv.reader(TextIOWrapper(file, "utf-8", newline=""))
+                rows = csv.reader(TextIOWrapper(file, "utf-8-sig", newline=""))
                 names = next(rows, [])
                 for row in rows:
                     count.records += 1

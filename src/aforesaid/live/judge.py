@@ -73,7 +73,6 @@ class Judge:
     def __init__(self, grace_s: float = GRACE_S, age_s: float = AGE_S, keep: int = KEEP) -> None:
         """`grace_s`: how long a log waits for a message that it delivered and nobody has said;
         `age_s`: how long a message is waited for that somebody lacks, or a log that does not grow."""
-        self.grace_s, self.age_s = grace_s, age_s
         self.clock_s = 0.0
         self.totals = Totals()
         self.counts: Counter[str] = Counter()
@@ -91,6 +90,12 @@ class Judge:
         self._first: Origin | None = None
         self._told: dict[tuple[Any, ...], None] = {}
         self._multicast = self._newcomers_unsure = False
+        self.endure(grace_s, age_s)
+
+    def endure(self, grace_s: float, age_s: float) -> None:
+        """Be patient for so long from now on: who goes on with a watch may say otherwise."""
+        self.grace_s = self._settling.grace_s = grace_s
+        self.age_s = self._settling.age_s = age_s
 
     @property
     def members(self) -> list[Member]:
@@ -264,15 +269,11 @@ class Judge:
 
     def _new(self, found: Sequence[Violation]) -> list[Violation]:
         """Those that were not told before."""
-        new = []
+        new, unsure = [], self._newcomers if self._newcomers_unsure else ()
         for violation in found:
             kind = violation.details.get("kind")
             name = (violation.property, kind, violation.process, violation.message)
-            if (
-                self._newcomers_unsure
-                and violation.property in _ORDER
-                and violation.process in self._newcomers
-            ):
+            if violation.property in _ORDER and violation.process in unsure:
                 continue
             if name not in self._told and len(self._told) < TOLD_MAX:
                 self._told[name] = None

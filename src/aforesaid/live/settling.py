@@ -27,7 +27,7 @@ class Settling:
 
     def __init__(self, merge: Merge, window: Window, grace_s: float, age_s: float, keep: int) -> None:
         self._merge, self._window = merge, window
-        self._grace_s, self._age_s, self._keep = grace_s, age_s, keep
+        self.grace_s, self.age_s, self._keep = grace_s, age_s, keep
         self._now_s = 0.0
         self.count = 0
         """How many messages are settled."""
@@ -58,7 +58,7 @@ class Settling:
             open_ |= self._uncalled(trace, logs)[strange:]
         if self._strangers_expected(logs):
             open_[:] = True
-        open_ &= self._window.arrived_s > now_s - self._age_s
+        open_ &= self._window.arrived_s > now_s - self.age_s
         done = min(int(open_.argmax()) if open_.any() else count, count - self._keep)
         if done > 0:
             self._forget(done, lacking)
@@ -66,16 +66,16 @@ class Settling:
     def _waits_for(self, key: Key, member: Member, logs: Mapping[Key, Member]) -> bool:
         """Whether what a member lacks may still be delivered by it, or be missed in the end."""
         silent_s = self._now_s - member.grew_s
-        if silent_s < self._grace_s:
+        if silent_s < self.grace_s:
             return True  # What others have to tell of its end may be on its way.
         if member.ended is not None:
-            return silent_s < self._age_s and fate(key, logs) == "alive"
-        return silent_s < self._age_s and fate(key, logs) != "evicted"
+            return silent_s < self.age_s and fate(key, logs) == "alive"
+        return silent_s < self.age_s and fate(key, logs) != "evicted"
 
     def _strangers_expected(self, logs: Mapping[Key, Member]) -> bool:
         """Whether a founder has not been seen yet, and may come."""
         there = {name for name, _ in logs}
-        return bool(founders(self._merge.members) - there) and self._now_s < self._age_s
+        return bool(founders(self._merge.members) - there) and self._now_s < self.age_s
 
     def _uncalled(self, trace: WindowTrace, logs: dict[Key, Member]) -> Bools:
         """What its origin has not called stable, and may."""

@@ -105,14 +105,21 @@ class Order(Generic[Event]):
     ) -> list[Ordered[Event]]:
         """An event has come: what may be handed on now, in order. The event is its id if none is given."""
         now, deadlines = self._clock(), self._deadlines
-        # Mostly the eldest waits, and may go on waiting.
-        done = self.overdue() if deadlines and deadlines[0].came <= now - self._endures_s else []
         handed, given_up = self._handed.ids, self._given_up.ids
-        if id in handed or id in self._waiting or id in given_up:
+        what: Any = id if event is _ITSELF else event
+        if isinstance(follows, str | bytes):
+            raise Misuse(f"{id} follows {follows!r}, which would be its letters: give a list of ids")
+        follows, known = tuple(follows), id in handed or id in self._waiting or id in given_up
+        done: list[Ordered[Event]] = []
+        # Mostly the eldest waits, and may go on waiting.
+        if deadlines and deadlines[0].came <= now - self._endures_s:
+            # What cannot be taken is refused first: with it what is handed on now would be lost.
+            if not known and id in {*follows}:
+                raise Misuse(f"{id} follows itself")
+            done = self.overdue()
+        if known:
             self.repeated += 1
             return done
-        what: Any = id if event is _ITSELF else event
-        follows = tuple(follows)
         lacking = [each for each in follows if each not in handed]
         if lacking:
             if id in lacking:

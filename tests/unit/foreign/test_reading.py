@@ -13,6 +13,7 @@ from aforesaid.foreign.formats import events
 from aforesaid.foreign.shiviz import NEEDS_PATTERN
 
 SAYS = r"says (?P<sent>\S+)|reads (?P<delivered>\S+)"
+SAYING = b'{"process": "a", "sent": "x"}\n'
 
 
 def found_in(
@@ -81,16 +82,25 @@ def test_lines_that_cannot_be_used_are_told_with_number_and_reason(log: Path) ->
 
 
 def test_what_is_not_text_is_refused(log: Path) -> None:
-    log.write_bytes(b'{"process": "a", "sent": "x"}\n\xff\xfe\n')
+    log.write_bytes(SAYING + b"\xff\xfe\n")
     count = Count()
     read("jsonl", [log], Mapping(), None, count)
     assert count.refusals == [f"{log}:2: it is not text in UTF-8"]
 
 
-def test_packed_files_are_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "log.gz"
-    path.write_bytes(gzip.compress(b'{"process": "a", "sent": "x"}\n'))
-    assert told(list(events("jsonl", [path], Mapping(), None, Count()))) == [("a", "sent", "x")]
+def test_packed_files_are_unpacked_whatever_they_are_called(tmp_path: Path) -> None:
+    packed = gzip.compress(SAYING)
+    for name, data in (("log.gz", packed), ("log", packed), ("plain.gz", SAYING)):
+        (tmp_path / name).write_bytes(data)
+        found = list(events("jsonl", [tmp_path / name], Mapping(), None, Count()))
+        assert told(found) == [("a", "sent", "x")], name
+
+
+def test_a_mark_of_unicode_at_the_beginning_is_no_part_of_a_log(log: Path) -> None:
+    log.write_bytes(b"\xef\xbb\xbf" + SAYING)
+    assert told(list(events("jsonl", [log], Mapping(), None, Count()))) == [("a", "sent", "x")]
+    found, _ = found_in(log, "csv", "\ufeffprocess,event,message\na,sent,x\n")
+    assert told(found) == [("a", "sent", "x")]
 
 
 def test_csv(log: Path) -> None:

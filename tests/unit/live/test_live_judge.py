@@ -121,6 +121,16 @@ def test_a_message_that_somebody_lacks_is_given_up_and_ends_in_unknown() -> None
     assert report.verdicts["causal"].value == "kept"
 
 
+def test_patience_may_change_while_it_is_watched() -> None:
+    judge, logs = Judge(age_s=10, keep=0), Logs()
+    judge.feed(logs.grow(a=[s(1), d("a", 1)], b=[d("a", 1)], c=[]))
+    judge.endure(1, 100)
+    judge.feed(logs.grow(c=[]), elapsed_s=50)
+    assert judge.in_flight == 1
+    judge.feed(logs.grow(c=[]), elapsed_s=51)
+    assert judge.in_flight == 0
+
+
 def test_who_comes_back_after_that_is_no_repeater() -> None:
     judge, logs = Judge(age_s=10, keep=0), Logs()
     judge.feed(logs.grow(a=[s(1), d("a", 1)], b=[d("a", 1)], c=[]))

@@ -190,6 +190,19 @@ def test_bad_input_is_refused_and_nothing_is_lost() -> None:
         order.put("a", [[]])  # type: ignore[list-item]
     assert order.waiting == 0
     assert ids(order.put("a")) == ["a"]
+    with pytest.raises(Misuse, match="d follows 'ab', which would be its letters: give a list of ids"):
+        order.put("d", "ab")
+
+
+@pytest.mark.parametrize("wrong", [("a", ["a"]), ("a", "b"), ("a", [[]]), ([], []), ("a", None)])
+def test_what_cannot_be_taken_takes_nobody_along_whose_patience_is_over(wrong: Any) -> None:
+    clock = Clock()
+    order: Order[str] = Order(patience_s=1.0, clock=clock)
+    order.put("waits", ["never"])
+    clock.now += 2
+    with pytest.raises((Misuse, TypeError)):
+        order.put(*wrong)
+    assert ids(order.put("b")) == ["waits", "b"]
 
 
 def test_a_tuple_comes_back_from_json_as_a_tuple_and_ages_go_on() -> None:

@@ -223,7 +223,8 @@ class _Names:
         }
         ids = [_whole(table[columns.id]) for table in tables]
         codes, self._ids = _coded([*ids, *(flat for flat, _ in lists.values())])
-        keys, self._keys = [np.zeros(len(each), np.int64) for each in ids], None
+        keys: list[Any] = [np.zeros(len(each), np.int64) for each in ids]
+        self._keys: Any = None
         if columns.key:
             keys, self._keys = _coded([_whole(table[columns.key]) for table in tables])
         self._count = max(1, len(self._ids))
@@ -247,7 +248,7 @@ class _Names:
         """Those of events, and of all that somebody follows."""
         return np.concatenate([self.numbers[EVENTS], *(flat for flat, _ in self._causes.values())])
 
-    def ids(self, names: Sequence[Sequence[int]]) -> Any:
+    def ids(self, names: Sequence[Sequence[Any]]) -> Any:
         """Lists of names as lists of ids."""
         ends = np.cumsum([0, *map(len, names)])
         flat = np.fromiter(chain.from_iterable(names), np.int64, int(ends[-1]))

@@ -87,7 +87,7 @@ class Ledger:
         """Progress since the last file of it."""
 
     def opened(self, segments: Sequence[str], fresh: Judge) -> Judge:
-        """The judge as the marker has it; a fresh one if there is no marker."""
+        """The judge as the marker has it, as patient as a fresh one; that if there is no marker."""
         marker = self._out / MARKER
         if not marker.exists():
             self._made()
@@ -101,7 +101,9 @@ class Ledger:
         if not listing(self._out / "checkpoint"):
             raise Misuse(f"{self._out} has lost its checkpoint; choose another --out or pass --force")
         with self._readable(state):
-            return restored((self._out / state).read_bytes())
+            judge = restored((self._out / state).read_bytes())
+            judge.endure(fresh.grace_s, fresh.age_s)
+            return judge
 
     def commit(
         self, batch: int, judge: Judge, found: Sequence[Violation], row: Row, segments: Sequence[str]

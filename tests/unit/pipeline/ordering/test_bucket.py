@@ -176,9 +176,12 @@ def test_of_all_that_is_remembered_only_what_is_spoken_of_is_looked_at(
     stream.batch([event("x", name) for name in range(500)])
     told: list[dict[str, Any]] = []
     loaded = Order.loaded
-    monkeypatch.setattr(
-        Order, "loaded", lambda known, **options: told.append(known) or loaded(known, **options)
-    )
+
+    def noted(known: dict[str, Any], **options: Any) -> Order[int]:
+        told.append(known)
+        return loaded(known, **options)
+
+    monkeypatch.setattr(Order, "loaded", noted)
     rows = stream.batch([event("x", 500, 7), event("x", 8), event("y", 7)])
     assert [(row["shop"], row["name"]) for row in rows] == [("x", 500), ("y", 7)]
     assert len(told[0]["handed"]) == 2, "7 and 8 of x"

@@ -118,6 +118,12 @@ def test_what_cannot_be_gone_on_from_is_no_verdict(tmp_path: Path, damage: bytes
             Ledger(out).opened(SEGMENTS, Judge())
 
 
+def test_who_goes_on_with_a_watch_is_as_patient_as_it_says_now(tmp_path: Path) -> None:
+    play(tmp_path / "out", list(batches(Story(1).write(tmp_path / "segments"), Random(1))), 0)
+    judge = Ledger(tmp_path / "out").opened(SEGMENTS, Judge(grace_s=7, age_s=700))
+    assert (judge.grace_s, judge.age_s) == (7, 700)
+
+
 def test_a_state_that_is_gone_is_no_verdict(tmp_path: Path) -> None:
     out = tmp_path / "out"
     play(out, list(batches(Story(1).write(tmp_path / "segments"), Random(1))), 0)
