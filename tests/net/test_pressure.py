@@ -197,7 +197,7 @@ def test_who_holds_fewer_than_the_queue_has_room_for_gets_the_next_run(in_batche
                 while len(held) < 16:
                     held += await anext(batches) if in_batches else [await anext(bob)]
             await speaking
-            await batches.aclose()
+            await batches.aclose()  # type: ignore[attr-defined]
 
     run(main())
 
