@@ -482,7 +482,7 @@ def main(count: int, runs: int) -> None:
                 each.append(ends_of(what, key, LATE, 1)[0][0])
         for what, each in delays.items():
             p50, p99 = (median(column) for column in zip(*each, strict=True))
-            print(f"{what:9} one each millisecond: p50 {p50:.2f} ms, p99 {p99:.2f} ms (medians of {runs})")
+            print(f"{what:9} one each millisecond: p50 {p50:.3f} ms, p99 {p99:.3f} ms (medians of {runs})")
 
 
 def show(found: dict[str, list[Found]], hearers: int, runs: int) -> None:

@@ -175,6 +175,33 @@ def test_manual_acks_free_the_queue() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_who_holds_fewer_than_the_queue_has_room_for_gets_the_next_run(in_batches: bool) -> None:
+    """A run may be as large as the queue: who waits for more before it acknowledges anything gets it."""
+
+    async def main() -> None:
+        facts: dict[str, Any] = {"acks": "manual", "queues": {**SMALL, "in_messages": 10}}
+        async with running(group_configs(["alice", "bob"], **facts)) as nodes:
+            alice, bob = nodes["alice"], nodes["bob"]
+            await alice.send({"bob"}, b"first")
+            held = await take(bob, 1)
+            speaking = asyncio.create_task(alice.send_many({"bob"}, [b"then"] * 15))
+            batches = bob.batches()
+            async with asyncio.timeout(PATIENCE_S):
+                while len(held) < 10:
+                    held += await anext(batches) if in_batches else [await anext(bob)]
+            assert len(held) <= 11
+            for message in held:
+                message.ack()
+            async with asyncio.timeout(PATIENCE_S):
+                while len(held) < 16:
+                    held += await anext(batches) if in_batches else [await anext(bob)]
+            await speaking
+            await batches.aclose()  # type: ignore[attr-defined]
+
+    run(main())
+
+
 def test_a_cancelled_send_has_said_nothing_and_a_cancelled_take_loses_nothing() -> None:
     async def main() -> None:
         configs = placed_configs(["alice", "bob"], queues=SMALL)

@@ -121,11 +121,12 @@ class Inbox:
         return (messages >= self.messages_max or size >= self.bytes_max or self.held_up) and not self.closing
 
     def has_room(self, frame: Frame) -> bool:
-        """True if there is room for all that a frame brings; or for nothing more than there ever is."""
+        """True if there is room for all that a frame brings; or for nothing more than there ever is; or for
+        some of it, if the application has taken all there is, and may wait for more before it acks."""
         if self.full:
             return False
         room = self.messages_max - self.messages + self._own_messages
-        return room >= min(RUN_MAX, self.messages_max) or len(marked(frame, PAYLOAD)) <= room
+        return room >= min(RUN_MAX, self.messages_max) or self._empty or len(marked(frame, PAYLOAD)) <= room
 
     @property
     def room_for_own(self) -> int:

@@ -135,6 +135,8 @@ class Node(Questions[P]):
         while batch := await self._take_all():
             if automatic and not self._hands_on_again:
                 self._acknowledge_all(batch)
+            else:
+                self._running.taken()
             yield batch
             if automatic and self._hands_on_again:
                 for message in batch:
@@ -179,6 +181,8 @@ class Node(Questions[P]):
             else:
                 message.ack()
                 self._running.taken()
+        else:
+            self._running.taken()
         return message
 
     def on_snapshot(

@@ -1,9 +1,9 @@
 """What is said in one turn to the same processes goes to the protocol as one run.
 
 Nothing waits for company: a run is what is there when the turn ends, or when the protocol is about to hear of
-anything else, or is looked at; and what is said after a silence leaves at once. Until a run leaves its
-messages have their numbers, for nobody else says anything under these. A run is no larger than what leaves in
-one piece, so that loss takes it whole; a message that is larger by itself is alone in its run.
+anything else, or is looked at. Until a run leaves its messages have their numbers, for nobody else says
+anything under these. A run is no larger than what leaves in one piece, so that loss takes it whole; a message
+that is larger by itself is alone in its run.
 """
 
 from bisect import bisect_right

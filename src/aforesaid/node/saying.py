@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from aforesaid.core import MILLISECOND, Busy, Nanoseconds, Process
+from aforesaid.core import Busy, Process
 from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.flight import WindowFlight
@@ -15,9 +15,6 @@ from aforesaid.node.turns import Turns
 
 FLUSH_FRAMES = 256
 """A turn with so many frames is flushed at once."""
-
-QUIET: Nanoseconds = MILLISECOND // 2
-"""Who has said nothing for so long says the next thing at once. Others have more to say in this turn."""
 
 BUSY_S = 0.001
 """How long a sender waits when it is the protocol that has no room."""
@@ -35,8 +32,6 @@ class Saying(Turns):
         super().__init__(config, incarnation, inbox, carrier)
         self._name = config.name
         self._window = self.flight if isinstance(self.flight, WindowFlight) else None
-        self._said_ns: Nanoseconds = 0
-        """When something was said last that did not join a run."""
         self.gone: dict[Process, str] = {}
         """Who is gone for good, and how: evicted, or left."""
 
@@ -94,30 +89,19 @@ class Saying(Turns):
                 self._record_said(place, message_id, 1, targets)
                 _, incarnation, number = message_id
         self._unflushed += size
-        now, before = self.now(), self._said_ns
-        self._said_ns = now
-        receipt = Receipt(self._name, incarnation, number, size, now, len(payloads))
+        receipt = Receipt(self._name, incarnation, number, size, self.now(), len(payloads))
         if self.gone or self.groups.leaving:
             receipt.lost = self.groups.leaving.union(self.gone) & frozenset(targets)
         if not self.flight.tells:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
         self._let_join()
-        if self._outbox.count >= FLUSH_FRAMES or (now - before > QUIET and self._is_alone(receipt, targets)):
+        if self._outbox.count >= FLUSH_FRAMES:
             self._flush_due = True
             self._flush_if_due()
         else:
             self._flush_soon()
         return receipt
-
-    def _is_alone(self, receipt: Receipt, targets: tuple[Process, ...]) -> bool:
-        """Whether others are to have what was said just now, and nothing else is under way: then nothing
-        keeps it from leaving before the loop turns."""
-        return (
-            self._runs is not None
-            and self.flight.held == receipt.count
-            and len(targets) > self._runs.to_itself
-        )
 
     def _let_join(self) -> None:
         """How much more may be said in this run without all these questions. None of the answers changes

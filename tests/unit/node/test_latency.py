@@ -1,11 +1,13 @@
 """What is added up in groups is what each by itself would have come to."""
 
 import asyncio
+import gc
 from itertools import accumulate
 from random import Random
 
 import pytest
 
+from aforesaid.core import MessageId
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.latency import Histogram
 
@@ -21,6 +23,18 @@ def test_many_at_once_are_counted_as_one_by_one(seed: int) -> None:
         alone.add(each)
     assert together._counts == alone._counts
     assert together.facts() == alone.facts()
+
+
+def test_the_garbage_collector_need_not_look_at_what_nobody_has_to_acknowledge() -> None:
+    async def main() -> None:
+        for acknowledge in (None, lambda message: None):
+            inbox = Inbox(99, 9999, acknowledge, "me")
+            inbox.put_run("you", 7, 3, [b"a", b"bb"])
+            taken = await inbox.take_all(9)
+            assert [gc.is_tracked(each) for each in taken] == [acknowledge is not None] * 2
+            assert [each.id for each in taken] == [MessageId("you", 7, 3), MessageId("you", 7, 4)]
+
+    asyncio.run(main())
 
 
 def test_messages_of_a_run_are_timed_one_by_one_however_they_are_taken() -> None:

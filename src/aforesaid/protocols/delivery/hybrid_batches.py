@@ -8,7 +8,7 @@ at yet might as well be on a slow network.
 
 Not bounded, because an ack that tells a part only would look like loss to who repairs: an ack is taken in
 full, and what came before its time is delivered all at once. Nor is an eviction, which looks through `u`; and
-a message to many leaves for all of them together.
+a message to many leaves for all of them together. A run is one message here, or counts as all of its own.
 """
 
 from abc import abstractmethod

@@ -144,9 +144,9 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
         self.m1 = m1
 
     def _settle(self, due: dict[Process, int]) -> None:
-        u, k, channels = self.u, self.u.first, self.channels
-        end = u.next if u.next <= k + self.batch else k + self.batch
-        while k < end:
+        u, k, channels, left = self.u, self.u.first, self.channels, self.batch
+        while left and k < u.next:
+            left -= 1
             entry = u[k]
             if entry.waiting:
                 if self.u2 < k:
@@ -167,9 +167,13 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
 
     def _advance_u2(self, peer: Process, due: dict[Process, int]) -> None:
         """Pass over what waits for nobody but the only one that the first message waits for."""
-        u, u2, channel = self.u, self.u2, self.channels[peer]
-        end = u.next if u.next <= u2 + self.batch else u2 + self.batch
-        while u2 < end:
+        u, u2, channel, left = self.u, self.u2, self.channels[peer], self.batch
+        self.unsettled = False
+        while u2 < u.next:
+            if not left:
+                self.unsettled = True
+                break
+            left -= 1
             entry = u[u2]
             waiting = entry.waiting
             if waiting and (len(waiting) > 1 or peer not in waiting):
@@ -178,7 +182,6 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
                 channel.given = due[peer] = u2 + entry.count - 1
             u2 += entry.count
         self.u2 = u2
-        self.unsettled = end <= u2 < u.next
 
     def _forget(self, peer: Process) -> None:
         for entry in self.u:

@@ -8,6 +8,7 @@ import pytest
 
 from aforesaid.explore import Scope, explore
 from aforesaid.protocols.delivery.hybrid_frames import Ack, Continue, Msg, Permit
+from aforesaid.protocols.delivery.hybrid_in_order import HybridMulticastInOrder
 from aforesaid.protocols.repair import NOTHING
 from aforesaid.reproduce.costs import lines_of
 from oracle.campaign import VARIANTS, play
@@ -137,6 +138,16 @@ def test_resending_takes_no_longer_step_either(kind: Any) -> None:
     assert leaving(out) == [("p1", number) for number in range(2, 1_002)]
     assert max(lines) < LINES_PER_MESSAGE * BATCH
     assert len(lines) > 1_000 // BATCH
+
+
+def test_a_run_is_looked_at_once_however_many_messages_it_is() -> None:
+    hub, out = HybridMulticastInOrder("hub", batch=BATCH), Recorder()
+    for _ in range(BATCH // 2):
+        said = hub.send_run(("p1", "p2"), [b""] * BATCH, 0, out)
+    hub.receive("p1", Ack(said.number, 0), 0, out)
+    hub.receive("p2", Ack(said.number, 0), 0, out)
+    assert hub.stable_below == said.number + 1
+    assert Continue() not in out.timers
 
 
 @pytest.mark.parametrize("name", VARIANTS)
