@@ -352,6 +352,34 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list((tmp_path / "traces").iterdir()) == []
 
 
+def test_an_interrupted_campaign_of_worlds_tells_what_it_saw_and_how_to_go_on(tmp_path: Path) -> None:
+    """Ctrl-C as a terminal sends it, to every process."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.argv = ['aforesaid', 'world', '--seeds', '100000', '--jobs', '1']\n"
+        "from aforesaid.cli import main\n"
+        "if __name__ == '__main__': main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(5)
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    seen = int(out.split(" worlds of fixed groups, ")[0])
+    rest = f"--first {seen} --seeds {100_000 - seen}"
+    assert err == f"interrupted; to go on: aforesaid world --group fixed {rest}\n"
+
+
 def test_a_run_in_a_store_is_written_judged_and_drawn(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

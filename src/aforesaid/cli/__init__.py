@@ -1,6 +1,6 @@
 """The command line: one file per subcommand, imported only when it runs, so that `--help` is instant.
 
-Exit codes: 0 kept (or done), 1 violated, 2 misuse, 3 unknown, 130 interrupted (by typer), 141 if whoever read
+Exit codes: 0 kept (or done), 1 violated, 2 misuse, 3 unknown, 130 interrupted, 141 if whoever read
 the results has gone (`| head`), as for any other program. Results go to standard output, progress and errors
 to standard error. A misuse is one line, without a stack trace.
 """
@@ -11,6 +11,7 @@ from collections.abc import Collection
 from importlib.util import find_spec
 
 EXIT_KEPT, EXIT_VIOLATED, EXIT_MISUSE, EXIT_UNKNOWN = 0, 1, 2, 3
+EXIT_INTERRUPTED = 130
 EXIT_NOBODY_READS = 141
 
 EXIT_OF_VALUE = {"kept": EXIT_KEPT, "violated": EXIT_VIOLATED, "unknown": EXIT_UNKNOWN}

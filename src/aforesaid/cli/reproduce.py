@@ -8,15 +8,13 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from aforesaid.cli import EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
+from aforesaid.cli import EXIT_INTERRUPTED, EXIT_KEPT, EXIT_UNKNOWN, EXIT_VIOLATED, show
 from aforesaid.core import AforesaidError, Misuse
 from aforesaid.reproduce.asking import Asked
 from aforesaid.reproduce.making import Work, make, plan
 from aforesaid.reproduce.running import Runner, kept, over_cores
 from aforesaid.sim.grid import Grid, Planned
 from aforesaid.storage import place, remove_tree
-
-EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from aforesaid.cli import show
+from aforesaid.cli import EXIT_INTERRUPTED, show
 from aforesaid.core import Misuse
 from aforesaid.world.campaign import campaign, never
 from aforesaid.world.plan import Kind, Plan
@@ -17,40 +17,62 @@ SHOWN = 5
 """Of the complaints about one world."""
 
 
+class _Played:
+    """What the seeds so far have shown."""
+
+    def __init__(self, group: Kind) -> None:
+        self.group = group
+        self.seeds = 0
+        self.totals = Counter({"messages": 0, "deliveries": 0, "seconds": 0})
+        self.did: Counter[str] = Counter()
+        self.failed: list[Outcome] = []
+
+    def take(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.did += outcome.did
+        self.totals["messages"] += outcome.messages
+        self.totals["deliveries"] += outcome.deliveries
+        self.totals["seconds"] += round(outcome.seconds)
+        if outcome.complaints:
+            self.failed.append(outcome)
+            # At once: a campaign may take hours.
+            show.err.print(f"seed {outcome.plan.seed} failed; {_replay(self.group, outcome.plan.seed)}")
+
+    def facts(self, smallest: Plan | None) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            **self.totals,
+            "failed": [{"seed": each.plan.seed, "complaints": each.complaints} for each in self.failed],
+            "smallest": msgspec.to_builtins(smallest),
+            "did": self.did,
+            "untried": never(self.did, self.group),
+        }
+
+
 def play_seeds(group: Kind, first: int, seeds: int, jobs: int, save: Path | None, as_json: bool) -> int:
     """Each is judged; a failing one is told with its replay command, the first made smaller."""
     _refuse_to_overwrite(save)
-    did: Counter[str] = Counter()
-    failed: list[Outcome] = []
-    totals: Counter[str] = Counter()
+    played = _Played(group)
+    interrupted = False
     with show.progress(f"{group} groups", seeds) as move:
-        for done, outcome in enumerate(campaign(range(first, first + seeds), group, jobs), 1):
-            did += outcome.did
-            totals["messages"] += outcome.messages
-            totals["deliveries"] += outcome.deliveries
-            totals["seconds"] += round(outcome.seconds)
-            if outcome.complaints:
-                failed.append(outcome)
-            move(completed=done, note=f"{len(failed)} failed")
-    untried = never(did, group)
-    smallest = _smallest(failed[0].plan) if failed else None
+        try:
+            for outcome in campaign(range(first, first + seeds), group, jobs):
+                played.take(outcome)
+                move(completed=played.seeds, note=f"{len(played.failed)} failed")
+        except KeyboardInterrupt:
+            interrupted = True
+    smallest = _smallest(played.failed[0].plan) if played.failed and not interrupted else None
     if as_json:
-        facts = [{"seed": each.plan.seed, "complaints": each.complaints} for each in failed]
-        show.print_json(
-            {
-                "seeds": seeds,
-                **totals,
-                "failed": facts,
-                "smallest": msgspec.to_builtins(smallest),
-                "did": did,
-                "untried": untried,
-            }
-        )
+        show.print_json(played.facts(smallest))
     else:
-        _print(group, seeds, totals, failed, did, untried)
+        _print(played)
     if smallest is not None:
         _tell(smallest, save, as_json)
-    return 1 if failed else 0
+    if interrupted:
+        rest = f"--first {first + played.seeds} --seeds {seeds - played.seeds}"
+        show.err.print(f"interrupted; to go on: aforesaid world --group {group} {rest}", soft_wrap=True)
+        return EXIT_INTERRUPTED
+    return 1 if played.failed else 0
 
 
 def play_plan(path: Path, save: Path | None, as_json: bool) -> int:
@@ -102,24 +124,22 @@ def _tell(smallest: Plan, save: Path | None, as_json: bool) -> None:
     show.err.print(f"smallest plan that fails: {save}; replay: aforesaid world --plan {save}")
 
 
-def _print(
-    group: Kind,
-    seeds: int,
-    totals: Counter[str],
-    failed: list[Outcome],
-    did: Counter[str],
-    untried: list[str],
-) -> None:
-    for outcome in failed:
+def _replay(group: Kind, seed: int) -> str:
+    return f"replay: aforesaid world --group {group} --first {seed} --seeds 1"
+
+
+def _print(played: _Played) -> None:
+    for outcome in played.failed:
         show.out.print(f"seed {outcome.plan.seed}: ", show.verdict("violated"), sep="")
         _print_outcome(outcome)
-        show.out.print(f"  replay: aforesaid world --group {group} --first {outcome.plan.seed} --seeds 1")
+        show.out.print(f"  {_replay(played.group, outcome.plan.seed)}")
+    totals, did = played.totals, played.did
     show.out.print(
-        f"{seeds:,} worlds of {group} groups, {totals['seconds']:,} s of theirs: {totals['messages']:,} "
-        f"messages, {totals['deliveries']:,} deliveries, {len(failed)} failed"
+        f"{played.seeds:,} worlds of {played.group} groups, {totals['seconds']:,} s of theirs: "
+        f"{totals['messages']:,} messages, {totals['deliveries']:,} deliveries, {len(played.failed)} failed"
     )
     show.print_facts("what went wrong", [(what, f"{count:,}") for what, count in sorted(did.items())])
-    if untried:
+    if untried := never(did, played.group):
         show.out.print(f"never tried in these seeds: {', '.join(untried)}")
 
 

@@ -2,10 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
 
 from aforesaid.world.plan import Kind, plan_of
 from aforesaid.world.trial import Outcome, run
@@ -48,19 +50,24 @@ SOMETIMES: dict[Kind, tuple[str, ...]] = {
 SEEDS_PER_PROCESS = 64
 
 
-def campaign(seeds: Iterable[int], group: Kind, jobs: int | None = None) -> Iterator[Outcome]:
-    """The outcome of each, as they come."""
-    jobs = jobs or os.cpu_count() or 1
-    if jobs == 1:
-        yield from (trial_of(seed, group) for seed in seeds)
+def campaign(seeds: Sequence[int], group: Kind, jobs: int | None = None) -> Iterator[Outcome]:
+    """The outcome of each, in order."""
+    if len(seeds) == 1:
+        yield trial_of(seeds[0], group)
         return
+    jobs = jobs or os.cpu_count() or 1
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawn, max_tasks_per_child=SEEDS_PER_PROCESS) as pool:
+    # Ctrl-C is the caller's to see: a worker ends its seed.
+    deaf = partial(signal, SIGINT, SIG_IGN)
+    pool = ProcessPoolExecutor(jobs, spawn, deaf, max_tasks_per_child=SEEDS_PER_PROCESS)
+    try:
         left = iter(seeds)
         waiting = [pool.submit(trial_of, seed, group) for seed in islice(left, 4 * jobs)]
         while waiting:
             yield waiting.pop(0).result()
             waiting += [pool.submit(trial_of, seed, group) for seed in islice(left, 1)]
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def trial_of(seed: int, group: Kind) -> Outcome:
