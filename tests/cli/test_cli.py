@@ -326,13 +326,8 @@ def test_help_and_version_load_nothing_heavy() -> None:
 def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     endless = SCENARIO.replace("duration_ms = 600", "duration_ms = 100_000_000")
     (tmp_path / "endless.toml").write_text(endless)
-    # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from aforesaid.cli import main; main()"
-    )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "simulate", "endless.toml"],
+        [sys.executable, "-m", "aforesaid", "simulate", "endless.toml"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
@@ -352,17 +347,10 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list((tmp_path / "traces").iterdir()) == []
 
 
-def test_an_interrupted_campaign_of_worlds_tells_what_it_saw_and_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupted_campaign_of_worlds_tells_what_it_saw_and_how_to_go_on() -> None:
     """Ctrl-C as a terminal sends it, to every process."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "sys.argv = ['aforesaid', 'world', '--seeds', '100000', '--jobs', '1']\n"
-        "from aforesaid.cli import main\n"
-        "if __name__ == '__main__': main()\n"
-    )
     process = subprocess.Popen(
-        [sys.executable, str(program)],
+        [sys.executable, "-m", "aforesaid", "world", "--seeds", "100000", "--jobs", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -264,18 +264,9 @@ def test_a_worker_that_dies_is_told(reproduce: Run) -> None:
 
 def test_an_interrupted_figure_keeps_what_was_finished_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     """Ctrl-C as a terminal sends it, to every process, while one run of two is not finished."""
-    # A shell that runs tests in the background has them ignore SIGINT; a user's terminal does not.
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "sys.argv = ['aforesaid', 'reproduce', 'figure5', *sys.argv[1:]]\n"
-        "from aforesaid.cli import main\n"
-        "if __name__ == '__main__': main()\n"
-    )
-    program = tmp_path / "program.py"
-    program.write_text(code)
     arguments = ["--processes", "10", "--processes", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
-        [sys.executable, str(program), *arguments],
+        [sys.executable, "-m", "aforesaid", "reproduce", "figure5", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

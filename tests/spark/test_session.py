@@ -119,7 +119,6 @@ def test_ctrl_c_leaves_nothing_behind(traces: Path, tmp_path: Path) -> None:
         [AFORESAID, "audit", str(traces), "--out", out, "--temporary", str(temporary)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=_take_interrupts,
     )
     said = _interrupt(process, lambda: _runs_java(temporary))
     assert process.returncode == INTERRUPTED, said
@@ -144,17 +143,11 @@ def test_ctrl_c_ends_a_running_job(tmp_path: Path) -> None:
         [sys.executable, "-c", WORKING, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=_take_interrupts,
     )
     said = _interrupt(process, lambda: (tmp_path / "ready").exists(), wait_s=2.0)
     assert process.returncode == -signal.SIGINT, said
     assert not _runs_java(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"ready"}
-
-
-def _take_interrupts() -> None:
-    # A shell that runs tests in the background makes its children deaf to Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(process: "subprocess.Popen[bytes]", ready: Callable[[], bool], wait_s: float = 0.5) -> str:

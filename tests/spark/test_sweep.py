@@ -206,11 +206,7 @@ def test_a_sweep_on_the_fleet_is_resumed_and_compiles_nothing_twice(sweep: Any, 
 
 def started(*arguments: str, cwd: Path) -> "subprocess.Popen[str]":
     """The command as a user starts it: a process of its own, with its own Spark."""
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from aforesaid.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code, "sweep", *arguments]
+    command = [sys.executable, "-m", "aforesaid", "sweep", *arguments]
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
