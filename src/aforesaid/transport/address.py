@@ -43,10 +43,7 @@ class Address(NamedTuple):
     @property
     def version(self) -> int | None:
         """4 or 6, if the host is a number."""
-        try:
-            return ip_address(self.host).version
-        except ValueError:
-            return None
+        return _version(self.host)
 
     async def resolve(
         self, kind: socket.SocketKind, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -64,3 +61,11 @@ class Address(NamedTuple):
         except OSError as error:
             raise Misuse(f"cannot find {self}: {error.strerror}") from error
         return list(dict.fromkeys((family, numeric) for family, _, _, _, numeric in found))
+
+
+@lru_cache(4096)  # Asked of every peer at every heartbeat.
+def _version(host: str) -> int | None:
+    try:
+        return ip_address(host).version
+    except ValueError:
+        return None
