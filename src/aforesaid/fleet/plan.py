@@ -47,6 +47,8 @@ class Plan:
     bucket: int = SECOND
     traced: tuple[int, ...] | None = ()
     """The processes whose deliveries are traced; None: all."""
+    vectors: bool = False
+    """What vector clocks would hold is sampled, too."""
     scenario: str = "{}"
     """What it is the plan of, as its trace keeps it."""
 
@@ -109,6 +111,7 @@ def plan_of(paper: Paper) -> Plan:
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
         partner_uniform=paper.partner == "any",
         routes_stay=paper.routes_stay,
+        vectors=paper.vectors,
         scenario=paper.to_json(),
     )
     plan.validate()

@@ -58,6 +58,8 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """Which neighbour an exchange is asked of."""
     routes_stay: bool = False
     """An arc whose link is in use as a route is not given away."""
+    vectors: bool = False
+    """Whether the vector clocks that the same messages would need are sampled, too."""
 
     algorithm: ClassVar[str] = "prc_spray"
     label: ClassVar[str] = "fleet"
