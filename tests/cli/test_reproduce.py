@@ -233,8 +233,8 @@ def test_a_figure_of_ones_own(reproduce: Run, no_more_runs: Any) -> None:
         (["gone.toml"], "cannot read grid gone.toml: No such file or directory"),
         (
             ["figure5", "--processes", "9", "--set", "network.delay.kind=per_link"],
-            "processes = 9, seed = 1: network: on the fleet all links have one delay at a time, delay_ms; "
-            'without engine = "fleet" the simulator takes a delay per link: '
+            "processes = 9, seed = 1: network: on the fleet delay_ms is a number or points, and delay_spread "
+            'says how far links differ from it; without engine = "fleet" the simulator takes '
             'network.delay = {kind = "per_link", ...}',
         ),
     ],

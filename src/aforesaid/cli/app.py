@@ -265,7 +265,7 @@ def reproduce(
     figures: Annotated[
         list[str],
         Argument(
-            help="One or more of: figure5 vectors baselines table1 churn crossover flood; or files of your own.",
+            help="Of figure5 vectors baselines table1 churn crossover flood, or files; one or more.",
             metavar="FIGURE",
         ),
     ],

@@ -93,7 +93,7 @@ class _Follower:
 
 def window_of(plan: Plan, says: Records) -> int:
     """A power of two, and as many as are said while a message may be in a frontier."""
-    said, longest = says["at"], int(plan.delay[:, 1].max())
+    said, longest = says["at"], plan.slowest
     within = np.searchsorted(said, said + HOPS * longest) - np.arange(len(said))
     return max(WINDOW_MIN, 1 << int(within.max(initial=1)).bit_length())
 

@@ -33,7 +33,7 @@ FLEET = {"engine": "fleet", "traced": 0}
 QUANTITIES = ("space", "expected", "buffered", "links", "vectors", "control", "flooded")
 
 LOAD = ("minutes", "broadcasts_per_second", "speak_from", "speak_until", "crashes_per_minute")
-AS_PUBLISHED = (*LOAD, "delay_ms", "period_ms")
+AS_PUBLISHED = (*LOAD, "delay_ms", "delay_spread", "period_ms")
 
 SPACE = "entries per process"
 CONTROL = "control messages per process and second"

@@ -134,6 +134,8 @@ def _series(samples: Any, run: str) -> Mapping[str, Floats]:
 def delay_at(experiment: Experiment, time_s: Floats) -> Floats | None:
     """The delay of all links at these moments, in seconds; None: there is no one delay."""
     if isinstance(experiment, Paper):
+        if experiment.delay_spread:
+            return None
         delays = experiment.plan().delay
         return np.asarray(delays[np.searchsorted(delays[:, 0] / 1e9, time_s, side="right") - 1, 1] / 1e9)
     delay = experiment.network.delay
