@@ -21,8 +21,11 @@ LOW = (1 << 32) - 1
 
 
 def pace_between(salt: int, source: int, target: int, paces: int) -> int:
-    """The pace of a directed pair: its two numbers and the salt, mixed; no product has more than 63 bits."""
-    mixed = (source * 0x9E3779B1 + target * 0x45D9F3B + salt) & LOW
+    """The pace of a directed pair: its two numbers and the salt, mixed; no product has more than 63 bits.
+
+    Uncompiled, the two may be half words.
+    """
+    mixed = (int(source) * 0x9E3779B1 + int(target) * 0x45D9F3B + salt) & LOW
     mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & LOW
     mixed = ((mixed ^ (mixed >> 12)) * 0x297A2D39) & LOW
     return (mixed ^ (mixed >> 15)) % paces
