@@ -230,6 +230,7 @@ def test_a_figure_of_ones_own(reproduce: Run, no_more_runs: Any) -> None:
             ["churn", "--set", "crashes_per_minute=5"],
             "--set crashes_per_minute: this figure varies it itself",
         ),
+        (["vectors", "--set", "vectors=false"], "--set vectors: this figure measures them itself"),
         (["gone.toml"], "cannot read grid gone.toml: No such file or directory"),
         (
             ["figure5", "--processes", "9", "--set", "network.delay.kind=per_link"],

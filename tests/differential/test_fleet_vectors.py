@@ -142,11 +142,12 @@ def test_a_message_that_is_older_than_the_window_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "crashes", "delay_ms"), [(3, 0.0, 40.0), (2, 30.0, 300.000019), (19, 30.0, 40.000007)]
+    ("seed", "crashes", "delay_ms", "spread"),
+    [(3, 0.0, 40.0, 0.8), (2, 30.0, 300.000019, 0.0), (19, 30.0, 40.000007, 0.0)],
 )
-def test_over_the_flood_of_a_fleet(seed: int, crashes: float, delay_ms: float) -> None:
+def test_over_the_flood_of_a_fleet(seed: int, crashes: float, delay_ms: float, spread: float) -> None:
     """Sets of messages instead of bits, from the events of the same run; nothing ever waits."""
-    plan = small(20, seed, delay_ms, crashes_per_minute=crashes, speak_until=2.5)
+    plan = small(20, seed, delay_ms, crashes_per_minute=crashes, delay_spread=spread, speak_until=2.5)
     events: list[tuple[int, int, int]] = []
     outcome, vectors = simulate_vectors(plan)
     simulate_fleet(plan, events=lambda rows: events.extend(rows.tolist()))

@@ -136,7 +136,7 @@ def plan_crossover(asked: Asked) -> Groups:
             "broadcasts_per_second": CROSSOVER_RATES,
             "delay_ms": CROSSOVER_DELAYS_MS,
         }
-        groups |= asked.groups({**FLEET, **times, "vectors": True}, axes)
+        groups |= asked.groups(_with_vectors(asked, {**FLEET, **times}), axes)
     return groups
 
 
@@ -167,6 +167,12 @@ def make_crossover(asked: Asked, groups: Groups) -> Rows:
     return rows
 
 
+def _with_vectors(asked: Asked, base: dict[str, Any]) -> dict[str, Any]:
+    if "vectors" in asked.settings:
+        raise Misuse("--set vectors: this figure measures them itself")
+    return {**base, "vectors": True}
+
+
 def _at_plateau(group: Group, quantity: str) -> Value:
     value = group.within(quantity, *plateau(group.experiment))
     if value is None:
@@ -188,7 +194,7 @@ def plan_vectors(asked: Asked) -> Groups:
     groups: Groups = {}
     for count in asked.processes or CROSSOVER_SIZES:
         authors = json.loads(authors_experiment(count).to_json())
-        groups |= asked.groups({**authors, **FLEET, "vectors": True}, {"processes": [count]})
+        groups |= asked.groups(_with_vectors(asked, {**authors, **FLEET}), {"processes": [count]})
     return groups
 
 
