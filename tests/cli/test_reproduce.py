@@ -135,9 +135,25 @@ def test_the_crossover_is_a_tenth_of_the_delay_at_ten_times_the_rate(reproduce: 
     slow, fast = rows_of(told, "crossover")
     assert fast["entries at 1000 ms"] == pytest.approx(10 * slow["entries at 1000 ms"], rel=0.15)
     from_slow, from_fast = (
-        float(row["N entries are fewer"].removeprefix("from ").removesuffix(" ms")) for row in (slow, fast)
+        float(row["a vector is smaller"].removeprefix("from ").removesuffix(" ms")) for row in (slow, fast)
     )
     assert from_fast == pytest.approx(from_slow / 10, rel=0.3)
+    assert slow["entries of a vector"] == fast["entries of a vector"] == 30
+    assert "vector clocks, 30 processes, 10/s" in Path("figures/crossover.svg").read_text()
+
+
+def test_vector_clocks_are_measured_on_the_fleet(reproduce: Run) -> None:
+    """An entry for each process that has said something, for ever; link memory is empty at the end."""
+    short = ["--set", "minutes=6", "--set", "speak_until=4", "--set", "broadcasts_per_second=1"]
+    code, told, _ = reproduce("vectors", "--processes", "200", "--jobs", "1", *short, "--json")
+    space, vectors = rows_of(told, "vectors")
+    # 120 messages of 200 processes: 200 (1 - e^-0.6) of them have said something; fewer so far, in the mean.
+    assert (code, space["quantity"], vectors["quantity"]) == (0, "space", "vectors")
+    assert 70 < vectors["mean"] < 95
+    with Path("figures/vectors-series.csv").open() as file:
+        last = list(csv.DictReader(file))[-1]
+    assert (float(last["space"]), float(last["vectors"]) > vectors["mean"]) == (0, True)
+    assert "vector clocks, 200 processes" in Path("figures/vectors.svg").read_text()
 
 
 def test_baselines_are_measured(reproduce: Run) -> None:
@@ -192,7 +208,7 @@ def test_a_figure_of_ones_own(reproduce: Run, no_more_runs: Any) -> None:
     [
         (
             ["fig6"],
-            "no figure 'fig6'; there are figure5, baselines, churn, crossover, table1, flood, "
+            "no figure 'fig6'; there are figure5, vectors, baselines, churn, crossover, table1, flood, "
             "or a grid file of your own",
         ),
         (["figure5", "--processes", "1"], "figure5 needs at least 2 processes, not 1"),
@@ -214,11 +230,12 @@ def test_a_figure_of_ones_own(reproduce: Run, no_more_runs: Any) -> None:
             ["churn", "--set", "crashes_per_minute=5"],
             "--set crashes_per_minute: this figure varies it itself",
         ),
+        (["vectors", "--set", "vectors=false"], "--set vectors: this figure measures them itself"),
         (["gone.toml"], "cannot read grid gone.toml: No such file or directory"),
         (
             ["figure5", "--processes", "9", "--set", "network.delay.kind=per_link"],
-            "processes = 9, seed = 1: network: on the fleet all links have one delay at a time, delay_ms; "
-            'without engine = "fleet" the simulator takes a delay per link: '
+            "processes = 9, seed = 1: network: on the fleet delay_ms is a number or points, and delay_spread "
+            'says how far links differ from it; without engine = "fleet" the simulator takes '
             'network.delay = {kind = "per_link", ...}',
         ),
     ],

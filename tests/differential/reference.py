@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from aforesaid.core import declaration_of
+from aforesaid.fleet.paces import LOW, SHARE_SHIFT, pace_between
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
@@ -100,7 +101,8 @@ class Host(Recorder):
         if declaration_of(type(message)).control:
             run.control[run.now // run.plan.bucket, kind_of(message)] += len(targets)
         for target in targets:
-            run.at(run.now + run.delay(), ARRIVING, run.arrive, int(target[1:]), name(self.number), message)
+            delay = run.delay(self.number, int(target[1:]))
+            run.at(run.now + delay, ARRIVING, run.arrive, int(target[1:]), name(self.number), message)
 
     def isolated(self) -> None:
         self.alone = True
@@ -174,9 +176,10 @@ class Reference:
         heappush(self.agenda, (time, rank, self.order, step, arguments))
         self.order += 1
 
-    def delay(self) -> int:
-        times, delays = self.plan.delay[:, 0], self.plan.delay[:, 1]
-        return int(delays[times.searchsorted(self.now, side="right") - 1])
+    def delay(self, source: int, target: int) -> int:
+        times, delays, shares = self.plan.delay[:, 0], self.plan.delay[:, 1], self.plan.paces
+        pace = pace_between(self.plan.seed & LOW, source, target, len(shares))
+        return int(delays[times.searchsorted(self.now, side="right") - 1]) * int(shares[pace]) >> SHARE_SHIFT
 
     def arrive(self, target: int, source: str, message: Any) -> None:
         self.hosts[target].call("receive", source, message)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aforesaid.fleet import Paper
-from aforesaid.fleet.plan import delays
+from aforesaid.fleet.plan import delays, paces_of
 from differential.compared import compare, small
 from differential.fleet_campaign import differences, impatient
 from support.scale import scaled
@@ -103,6 +103,16 @@ def test_the_authors_options(seed: int) -> None:
     compared = compare(small(25, seed, DELAYS_MS[seed % 4], joins_per_second=20.0, **parts))
     assert compared.differences == []
     assert compared.control["Request"] > 20
+
+
+@pytest.mark.parametrize("seed", range(scaled(9, 24)))
+def test_a_delay_for_each_link(seed: int) -> None:
+    """Sixteen paces; joins and exchanges, crashes, or handshakes that are given up."""
+    more = ({}, {"crashes_per_minute": 30.0, "speak_until": 2.5}, {"joins_per_second": 0.3})[seed % 3]
+    plan = small(10 + 2 * seed, seed, DELAYS_MS[seed % 4], (120.0, 5.0, 2.0)[seed // 3 % 3], **more)
+    compared = compare(replace(plan, paces=paces_of(0.5)))
+    assert compared.differences == []
+    assert compared.deliveries > 500
 
 
 def test_a_crowd_at_once() -> None:

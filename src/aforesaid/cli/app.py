@@ -265,7 +265,7 @@ def reproduce(
     figures: Annotated[
         list[str],
         Argument(
-            help="One or more of: figure5 baselines table1 churn crossover flood; or files of your own.",
+            help="Of figure5 vectors baselines table1 churn crossover flood, or files; one or more.",
             metavar="FIGURE",
         ),
     ],
@@ -321,11 +321,12 @@ def reproduce(
 
     figure5: local space (a) and control messages (b) over time, beside the paper's own points; 100, 1,000 and
     10,000 processes on the compiled fleet.
+    vectors: local space beside that of vector clocks over the same messages; 100 and 1,000 processes.
     baselines: local space of PRC-broadcast, preventive broadcast and vector clocks, each measured in the
     simulator; 30 processes.
     table1: what broadcasts cost; groups of 10, 30 and 100.
     churn: figure 5 while 0, 1 or 5 % of 1,000 processes crash per minute.
-    crossover: from which delay on are N entries fewer? 10 and 100 broadcasts per second.
+    crossover: from which delay on is a vector clock smaller? 10 and 100 broadcasts per second.
     flood: time and memory of one broadcast to a million processes.
     FILE.toml: a scenario, or a grid as for `sweep`; local space and traffic over time, a curve for each of
     its combinations. It needs sample_ms.

@@ -52,17 +52,17 @@ def take_controls(w: State, p: int) -> None:
 @inner
 def fetch_frame(w: State, place: int) -> None:
     """Fetch what the frame at a place of the FIFO, if there is one, will need first: frames come in rows."""
-    room = fifo(w).shape[0] - 1
-    if fifo(w)[place & room] < 0:
-        source, p = fifo(w)[(place + 1) & room] >> 32, fifo(w)[(place + 1) & room] & LOW
-        about_links = fifo(w)[(place + 2) & room]
+    room = fifo(w).shape[1] - 1
+    if fifo(w)[w.pace, place & room] < 0:
+        source, p = fifo(w)[w.pace, (place + 1) & room] >> 32, fifo(w)[w.pace, (place + 1) & room] & LOW
+        about_links = fifo(w)[w.pace, (place + 2) & room]
         prefetch(hot(w), p, 0)
         for line in range(ROW_LINES):
             prefetch(processes(w), p, line)
         for line in range(LINK_LINES):
             prefetch(links(w), (about_links >> 32) - 1, line)
             prefetch(links(w), (about_links & LOW) - 1, line)
-        if fifo(w)[place & room] in (-1 - Kind.BUFFER, -1 - Kind.FIN):
+        if fifo(w)[w.pace, place & room] in (-1 - Kind.BUFFER, -1 - Kind.FIN):
             for line in range(WIRE_LINES):
                 prefetch(wires(w), source * wires(w).shape[1], line)
                 prefetch(wired(w), source * wired(w).shape[1], line)
@@ -71,21 +71,21 @@ def fetch_frame(w: State, place: int) -> None:
 @inner
 def fetch_ends(w: State, place: int) -> None:
     """Fetch the ends of the process that the frame at a place of the FIFO is for; its row was fetched."""
-    room = fifo(w).shape[0] - 1
-    if fifo(w)[place & room] < 0:
-        at = processes(w)[fifo(w)[(place + 1) & room] & LOW].ends.at
+    room = fifo(w).shape[1] - 1
+    if fifo(w)[w.pace, place & room] < 0:
+        at = processes(w)[fifo(w)[w.pace, (place + 1) & room] & LOW].ends.at
         for line in range(ENDS_LINES):
             prefetch(rows(w), at, line)
-        if fifo(w)[place & room] == -1 - Kind.BUFFER:
+        if fifo(w)[w.pace, place & room] == -1 - Kind.BUFFER:
             fetch_logs(w, place)
 
 
 @inner
 def fetch_logs(w: State, place: int) -> None:
     """Fetch where the logs begin that the buffer at a place of the FIFO is about; its link was fetched."""
-    room, ring, log = fifo(w).shape[0] - 1, masks(w).shape[0] - 1, logs(w)
-    ends, args = fifo(w)[(place + 1) & room], fifo(w)[(place + 3) & room]
-    source, p, lid = ends >> 32, ends & LOW, (fifo(w)[(place + 2) & room] >> 32) - 1
+    room, ring, log = fifo(w).shape[1] - 1, masks(w).shape[0] - 1, logs(w)
+    ends, args = fifo(w)[w.pace, (place + 1) & room], fifo(w)[w.pace, (place + 3) & room]
+    source, p, lid = ends >> 32, ends & LOW, (fifo(w)[w.pace, (place + 2) & room] >> 32) - 1
     prefetch(log, source * log.shape[1] + (((args >> 32) - 1) & ring), 0)
     prefetch(log, source * log.shape[1] + (((args >> 32) - 1) & ring), 1)
     prefetch(log, p * log.shape[1] + (end_of(w, lid, p).log_first & ring), 0)
@@ -95,13 +95,13 @@ def fetch_logs(w: State, place: int) -> None:
 @inner
 def arrive(w: State, kind: int) -> int:
     """A frame arrives; the FIFO's head stands behind its first word. Returns where, or -1 if it is down."""
-    room, head = fifo(w).shape[0] - 1, w.head
+    room, head = fifo(w).shape[1] - 1, w.air[w.pace].head
     ends, about_links, args = (
-        fifo(w)[head & room],
-        fifo(w)[(head + 1) & room],
-        fifo(w)[(head + 2) & room],
+        fifo(w)[w.pace, head & room],
+        fifo(w)[w.pace, (head + 1) & room],
+        fifo(w)[w.pace, (head + 2) & room],
     )
-    w.head = head + FRAME - 1
+    w.air[w.pace].head = head + FRAME - 1
     # The frame after the next: what it needs is there when this one and the next are done with.
     fetch_frame(w, head + 2 * FRAME - 1)
     fetch_ends(w, head + FRAME - 1)

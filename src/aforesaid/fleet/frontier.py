@@ -67,7 +67,7 @@ class _Follower:
         # All are traced, whatever the plan says: a frontier is of all that was delivered.
         self.plan = Plan(**{**vars(plan), "traced": None})
         says = plan.steps(What.SAY)
-        self.window = _window(plan, says)
+        self.window = window_of(plan, says)
         words = self.window // 64
         self.origins = np.ascontiguousarray(says["who"], np.int64)
         self.fronts = np.zeros((plan.processes, words), np.int64)
@@ -91,9 +91,9 @@ class _Follower:
         return [sorted((last - (last - places) % self.window).tolist()) for last, places in before]
 
 
-def _window(plan: Plan, says: Records) -> int:
+def window_of(plan: Plan, says: Records) -> int:
     """A power of two, and as many as are said while a message may be in a frontier."""
-    said, longest = says["at"], int(plan.delay[:, 1].max())
+    said, longest = says["at"], plan.slowest
     within = np.searchsorted(said, said + HOPS * longest) - np.arange(len(said))
     return max(WINDOW_MIN, 1 << int(within.max(initial=1)).bit_length())
 

@@ -9,7 +9,7 @@ from aforesaid.fleet.layout import NEVER, PROCESS_BITS, State
 from aforesaid.fleet.membership import begin_again, crash, join
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.notices import heed
-from aforesaid.fleet.queues import advance, close_run
+from aforesaid.fleet.queues import advance, close_run, next_arrival
 from aforesaid.fleet.spray import arm_first
 from aforesaid.fleet.spreading import spread, spread_flood
 from aforesaid.fleet.states import Status, What
@@ -61,9 +61,9 @@ def plan(w: State, what: int, p: int, contact: int) -> int:
 @inner
 def receive(w: State, until: int) -> int:
     """Forwards up to the next frame, or that frame. Returns where something is to be followed up, or -1."""
-    entry = fifo(w)[w.head & (fifo(w).shape[0] - 1)]
+    entry = fifo(w)[w.pace, w.air[w.pace].head & (fifo(w).shape[1] - 1)]
     if entry < 0:
-        w.head += 1
+        w.air[w.pace].head += 1
         return arrive(w, -1 - entry)
     if slots(w)[(entry >> PROCESS_BITS) & (masks(w).shape[0] - 1)].said < 0:
         return spread_flood(w, entry)
@@ -74,9 +74,7 @@ def receive(w: State, until: int) -> int:
 @inner
 def step(w: State, until: int) -> None:
     """What comes first: what is planned, what is due, or what arrives."""
-    arrival, planned = NEVER, NEVER
-    if w.run_head < w.run_tail:
-        arrival = runs(w)[w.run_head & (runs(w).shape[0] - 1)].arrival
+    arrival, planned = next_arrival(w), NEVER
     lane = first_due(w)
     if w.planned < schedule(w).shape[0]:
         planned = schedule(w)[w.planned].at
@@ -102,15 +100,17 @@ def step(w: State, until: int) -> None:
 
 @inner
 def arrivals(w: State) -> None:
-    """All that arrives at this moment. What was planned or due then has gone first, and nothing that arrives
-    makes anything due at once: every wait takes time. Without a delay, what it sends arrives behind it."""
-    end = runs(w)[w.run_head & (runs(w).shape[0] - 1)].end
-    while w.head < end and w.status == Status.FINE:
+    """All that arrives at this moment, at one pace. What was planned or due then has gone first, and nothing
+    that arrives makes anything due at once: every wait takes time. Without a delay, what it sends arrives
+    behind it."""
+    air = w.air[w.pace]
+    end = runs(w)[w.pace, air.run_head & (runs(w).shape[1] - 1)].end
+    while air.head < end and w.status == Status.FINE:
         p = receive(w, end)
         if p >= 0:
             follow_up(w, p)
-    if w.head == end:
-        w.run_head += 1
+    if air.head == end:
+        air.run_head += 1
 
 
 def _run(sources: str) -> Callable[[State, int], None]:

@@ -12,14 +12,16 @@ serial mod S is its *slot*. What the reference protocol keeps per message and li
 a word has bits has further columns behind those of all.) The mask of a message that the process has not
 delivered is 0, so a copy that is neither expected nor the first is seen at once.
 
-Everything sent takes the time d(t), and t + d(t) grows: so one FIFO holds all that is under way. A *forward*
-(process, message) stands for its copies on all links and is expanded when it arrives, over the `wires` row of
-its sender. That row changes when the first or last frame of a link *arrives*, so it is what the sender's safe
-links were when it sent. Handshake buffers are intervals of the process's delivery log.
+Everything sent takes the time d(t), and t + d(t) grows: so one FIFO holds all that is under way, or one for
+each of a few paces where links differ (`paces`). A *forward* (process, message) stands for its copies on
+all links, of that pace, and is expanded when it arrives, over the `wires` row of its sender. That row
+changes when the first or last frame of a link *arrives*, so it is what the sender's safe links were when it
+sent. Handshake buffers are intervals of the process's delivery log.
 """
 
 from typing import Annotated
 
+from aforesaid.fleet.paces import PACES_MAX
 from aforesaid.fleet.records import SHORT_MAX, Int64s, Record, Rows, Short, Tiny
 from aforesaid.fleet.states import KINDS_COUNTED
 
@@ -30,7 +32,7 @@ BITS = 62
 """In-links that one word of a mask has room for."""
 
 PROCESS_BITS = 26
-"""A forward in the FIFO is serial << PROCESS_BITS | process; a negative entry is a frame of its own."""
+"""A forward in a FIFO is serial << PROCESS_BITS | wire row; a negative entry is a frame of its own."""
 
 TARGET_SHIFT = 6
 """An entry of a wire row is column << TARGET_SHIFT | bit: where masks have the in-link's bit."""
@@ -79,7 +81,8 @@ class Hot(Record):
     words: Short
     """Words of its masks."""
     arrived: Short
-    """Forwards of this process that have arrived, floods not included."""
+    """Forwards of this process that have arrived, floods not included; at further paces than the first in the
+    rows behind those of all, where nothing else is."""
 
 
 class Column(Record):
@@ -232,10 +235,22 @@ class Delay(Record):
 
 
 class Run(Record):
-    """All entries of the FIFO before the end arrive then."""
+    """All entries of a FIFO before the end arrive then."""
 
     arrival: int
     end: int
+
+
+class Air(Record):
+    """What is under way at one pace: its FIFO, from head to tail, and its runs."""
+
+    head: int
+    tail: int
+    closed: int
+    run_head: int
+    run_tail: int
+    share: int
+    """Of the plan's delay (`paces`)."""
 
 
 class Lane(Record):
@@ -264,7 +279,7 @@ class Tables(Record):
     opens: Table
     """In the places of a slot's masks: `DELIVERED` and the bits of the open in-links; 0 where not in use."""
     wires: Table
-    """Per process: the number of entries, then the entries, one for each link that it sends on."""
+    """Per pace and process: the number of entries, then the entries, one for each link that it sends on."""
     wired: Table
     """The links of the entries of the wire rows, in the same places."""
     logs: Table
@@ -274,7 +289,7 @@ class Tables(Record):
     """The rows of all lists."""
     links: Table
     fifo: Table
-    """A ring of forwards and frames (`PROCESS_BITS`, `FRAME`)."""
+    """Per pace, a ring of forwards and frames (`PROCESS_BITS`, `FRAME`)."""
     heap: Table
     lanes: Table
     """Rows like those of the heap, the same number for each lane."""
@@ -286,6 +301,7 @@ class Tables(Record):
     schedule: Table
     delays: Table
     runs: Table
+    """Per pace."""
 
 
 class State(Record):
@@ -300,11 +316,11 @@ class State(Record):
     oldest: int
     kept: int
     """No message older than this serial is needed by anyone."""
-    head: int
-    tail: int
-    closed: int
-    run_head: int
-    run_tail: int
+    pace: int
+    """At which arrives what arrives now."""
+    paces: int
+    salt: int
+    air: Annotated[Rows[Air], PACES_MAX]
     free_link: int
     marks: int
     heap_count: int

@@ -2,7 +2,7 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import unref
-from aforesaid.fleet.layout import COUNT_MAX, MARGIN, PROCESS_BITS, SLOTS_MARGIN, State
+from aforesaid.fleet.layout import COUNT_MAX, MARGIN, SLOTS_MARGIN, State
 from aforesaid.fleet.lists import append
 from aforesaid.fleet.queues import count_control, push, stop
 from aforesaid.fleet.states import Kind, Status
@@ -60,11 +60,11 @@ def new(w: State, p: int, serial: int, via: int) -> None:
         count -= 1
     w.expected += count
     w.buffered += near.noting
-    slot.live += count + 1
+    slot.live += count + w.paces
     slot.had += 1
     logs(w)[p, near.logged & (masks(w).shape[0] - 1)] = serial
     near.logged += 1
-    push(w, (serial << PROCESS_BITS) | p)
+    push(w, serial, p)
     if slot.said >= 0:
         delivered(w, p, slot.said)
     else:

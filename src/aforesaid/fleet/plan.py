@@ -1,14 +1,15 @@
 """What a fleet is to do: how many processes, when they enter, speak and crash, and how slow links are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from aforesaid.core import MILLISECOND, SECOND, Misuse
-from aforesaid.fleet.layout import NEVER, Step
+from aforesaid.fleet.layout import NEVER, PROCESS_BITS, Step
+from aforesaid.fleet.paces import ONE_PACE, PACES_MAX, SHARE_SHIFT
 from aforesaid.fleet.records import Int32s, Int64s, Records
 from aforesaid.fleet.states import What
-from aforesaid.sim.paper import Paper
+from aforesaid.sim.paper import Paper, shares_of_delay
 
 MINUTE = 60 * SECOND
 
@@ -35,6 +36,8 @@ class Plan:
     """Rows (from when, delay); t + delay(t) must not fall."""
     chance: Int32s
     """Two starting numbers for each process's own stream of choices."""
+    paces: Int64s = field(default_factory=lambda: ONE_PACE)
+    """Shares of the delay, the slowest first; each directed pair of processes draws one by the seed."""
     period: int = MINUTE
     patience: int = MINUTE + 7
     """How long an opening or closing may take: with less than 8 hops of the slowest delay, few do."""
@@ -47,8 +50,15 @@ class Plan:
     bucket: int = SECOND
     traced: tuple[int, ...] | None = ()
     """The processes whose deliveries are traced; None: all."""
+    vectors: bool = False
+    """What vector clocks would hold is sampled, too."""
     scenario: str = "{}"
     """What it is the plan of, as its trace keeps it."""
+
+    @property
+    def slowest(self) -> int:
+        """The longest delay there will be."""
+        return int(self.delay[:, 1].max()) * int(self.paces.max()) >> SHARE_SHIFT
 
     @property
     def crashes(self) -> int:
@@ -63,10 +73,14 @@ class Plan:
             raise Misuse(f"a fleet has 1 to {PROCESSES_MAX:,} processes, not {self.processes:,}")
         if np.any(np.diff(self.schedule["at"]) < 0):
             raise Misuse("a plan's schedule must be in the order of time")
-        rises = np.diff(self.delay[:, 0]) + np.diff(self.delay[:, 1])
-        if np.any(rises < 0):
+        if not 1 <= len(self.paces) <= PACES_MAX or len(self.paces) * self.processes > 1 << PROCESS_BITS:
+            raise Misuse(f"a plan has 1 to {PACES_MAX} paces, with room for {1 << PROCESS_BITS:,} wire rows")
+        at_paces = (self.delay[:, 1:] * self.paces) >> SHARE_SHIFT
+        if at_paces.min() < 1 or np.any(np.diff(at_paces) >= 0):
+            raise Misuse("each pace must be quicker than the one before it, and take time")
+        if np.any(np.diff(self.delay[:, :1], axis=0) + np.diff(at_paces, axis=0) < 0):
             raise Misuse("a delay may not fall so fast that later frames overtake earlier ones")
-        if self.period <= 2 * int(self.delay[:, 1].max()):
+        if self.period <= 2 * self.slowest:
             raise Misuse("the exchange period must be longer than there and back")
         if self.patience < 1:
             raise Misuse("patience must be longer than no time: what arrives may make nothing due at once")
@@ -100,6 +114,7 @@ def plan_of(paper: Paper) -> Plan:
         schedule=schedule,
         delay=delays(paper),
         chance=rng.integers(1, 2147483398, (total, 2), dtype=np.int32),
+        paces=paces_of(paper.delay_spread),
         period=round(paper.period_ms * MILLISECOND),
         # Not on a round moment: nothing else is to happen at the same time.
         patience=round(paper.handshake_ms * MILLISECOND) + 7,
@@ -109,6 +124,7 @@ def plan_of(paper: Paper) -> Plan:
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
         partner_uniform=paper.partner == "any",
         routes_stay=paper.routes_stay,
+        vectors=paper.vectors,
         scenario=paper.to_json(),
     )
     plan.validate()
@@ -126,6 +142,12 @@ def _spread(schedule: Records, count: int) -> tuple[int, ...]:
     inside = schedule["who"][(what == What.ENTER) & (at <= first - SETTLED)]
     places = np.linspace(0, len(inside) - 1, min(count, len(inside)))
     return tuple(inside[np.round(places).astype(np.int64)].tolist())
+
+
+def paces_of(sigma: float) -> Int64s:
+    """Shares of the delay that links draw from; those that round to the same are one."""
+    shares = np.round(np.array(shares_of_delay(sigma)) * (1 << SHARE_SHIFT)).astype(np.int64)
+    return np.ascontiguousarray(np.unique(shares)[::-1])
 
 
 def delays(paper: Paper) -> Int64s:
@@ -171,6 +193,7 @@ def _enters(paper: Paper, rng: np.random.Generator) -> Records:
     steps["what"], steps["who"] = What.ENTER, order
     rising = delays(paper)
     slow = rising[np.searchsorted(rising[:, 0], at, side="right") - 1, 1]
+    slow = slow * shares_of_delay(paper.delay_spread)[0]
     inside = np.maximum(1, np.searchsorted(at, at - 5 * slow))
     steps["whom"] = np.where(order == 0, -1, (rng.random(paper.processes) * inside).astype(np.int64))
     return steps

@@ -1,9 +1,12 @@
 """What is under way and what is due: the FIFO, frames, timers, chance, and integrals over time."""
 
 from aforesaid.fleet.compiled import inner
-from aforesaid.fleet.layout import FRAME, MARGIN, State
+from aforesaid.fleet.layout import FRAME, MARGIN, NEVER, PROCESS_BITS, State
+from aforesaid.fleet.paces import SHARE_SHIFT, pace_between
 from aforesaid.fleet.states import KINDS_COUNTED, Status
 from aforesaid.fleet.tables import delays, fifo, links, processes, runs, series
+
+between = inner(pace_between)
 
 
 @inner
@@ -14,15 +17,34 @@ def stop(w: State, why: int, first: int, second: int) -> None:
 
 
 @inner
-def push(w: State, entry: int) -> None:
-    """Send a forward or a frame: it arrives one delay from now."""
-    if w.tail - w.head + MARGIN > fifo(w).shape[0]:
+def pace_of(w: State, source: int, target: int) -> int:
+    """At what pace goes what one process sends to another."""
+    return between(w.salt, source, target, w.paces) if w.paces > 1 else 0
+
+
+@inner
+def wire_row(w: State, source: int, target: int) -> int:
+    """The row of wires that has what the one sends to the other."""
+    return pace_of(w, source, target) * processes(w).shape[0] + source
+
+
+@inner
+def push(w: State, serial: int, p: int) -> None:
+    """Send a forward, at every pace: it arrives one delay from now."""
+    for pace in range(w.paces):
+        push_at(w, pace, (serial << PROCESS_BITS) | (pace * processes(w).shape[0] + p))
+
+
+@inner
+def push_at(w: State, pace: int, forward: int) -> None:
+    air, room = w.air[pace], fifo(w).shape[1]
+    if air.tail - air.head + MARGIN > room:
         stop(w, Status.ROOM, 0, 0)
-    if w.tail - w.head >= fifo(w).shape[0]:
+    if air.tail - air.head >= room:
         stop(w, Status.FULL, 0, 0)
         return
-    fifo(w)[w.tail & (fifo(w).shape[0] - 1)] = entry
-    w.tail += 1
+    fifo(w)[pace, air.tail & (room - 1)] = forward
+    air.tail += 1
 
 
 @inner
@@ -36,17 +58,19 @@ def send(
         links(w)[about].refs += 1
     if kind < KINDS_COUNTED:
         count_control(w, kind, 1)
-    if w.tail - w.head + MARGIN > fifo(w).shape[0]:
+    pace, room = pace_of(w, source, target), fifo(w).shape[1]
+    air = w.air[pace]
+    if air.tail - air.head + MARGIN > room:
         stop(w, Status.ROOM, 0, 0)
-    if w.tail - w.head + FRAME > fifo(w).shape[0]:
+    if air.tail - air.head + FRAME > room:
         stop(w, Status.FULL, 0, 0)
         return
-    queue, tail, room = fifo(w), w.tail, fifo(w).shape[0] - 1
-    queue[tail & room] = -1 - kind
-    queue[(tail + 1) & room] = pair(source, target)
-    queue[(tail + 2) & room] = pair(travels + 1, about + 1)
-    queue[(tail + 3) & room] = pair(first + 1, second + 1)
-    w.tail = tail + FRAME
+    ring, tail = fifo(w)[pace], air.tail
+    ring[tail & (room - 1)] = -1 - kind
+    ring[(tail + 1) & (room - 1)] = pair(source, target)
+    ring[(tail + 2) & (room - 1)] = pair(travels + 1, about + 1)
+    ring[(tail + 3) & (room - 1)] = pair(first + 1, second + 1)
+    air.tail = tail + FRAME
 
 
 @inner
@@ -63,16 +87,38 @@ def count_control(w: State, kind: int, copies: int) -> None:
 
 @inner
 def close_run(w: State) -> None:
-    """What was pushed at this moment arrives together."""
-    if w.tail == w.closed:
-        return
-    arrival, tail, room = w.time + delay_now(w), w.run_tail, runs(w).shape[0]
-    if tail > w.run_head and runs(w)[(tail - 1) & (room - 1)].arrival == arrival:
+    """What was pushed at this moment arrives together, if at the same pace."""
+    for pace in range(w.paces):
+        if w.air[pace].tail != w.air[pace].closed:
+            close_run_at(w, pace)
+
+
+@inner
+def close_run_at(w: State, pace: int) -> None:
+    air, ring, room = w.air[pace], runs(w)[pace], runs(w).shape[1]
+    arrival, tail = w.time + ((delay_now(w) * air.share) >> SHARE_SHIFT), air.run_tail
+    if tail > air.run_head and ring[(tail - 1) & (room - 1)].arrival == arrival:
         tail -= 1
-    elif tail - w.run_head + 1 >= room:
+    elif tail - air.run_head + 1 >= room:
         stop(w, Status.ROOM, 0, 0)
-    runs(w)[tail & (room - 1)].arrival, runs(w)[tail & (room - 1)].end = arrival, w.tail
-    w.run_tail, w.closed = tail + 1, w.tail
+    ring[tail & (room - 1)].arrival, ring[tail & (room - 1)].end = arrival, air.tail
+    air.run_tail, air.closed = tail + 1, air.tail
+
+
+@inner
+def next_arrival(w: State) -> int:
+    """When the next of all that is under way arrives; its pace is the current one from here on.
+
+    Of what arrives at one moment the slower was sent first, and arrives first: so slower paces come first.
+    """
+    soonest = NEVER
+    for pace in range(w.paces):
+        air = w.air[pace]
+        if air.run_head < air.run_tail:
+            arrival = runs(w)[pace, air.run_head & (runs(w).shape[1] - 1)].arrival
+            if arrival < soonest:
+                soonest, w.pace = arrival, pace
+    return soonest
 
 
 @inner

@@ -5,6 +5,7 @@ With all processes it is the whole run.
 """
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Records
 from aforesaid.fleet.states import What
+from aforesaid.fleet.vectors import VectorClocks, Vectors
 from aforesaid.protocols.catalog import algorithm
 from aforesaid.trace import Run, Sink, Tracer
 
@@ -20,9 +22,13 @@ from aforesaid.trace import Run, Sink, Tracer
 def trace_fleet(plan: Plan, sink: Sink, run: str, progress: Progress | None = None) -> tuple[Outcome, Run]:
     """Run a plan and write the trace of its traced processes, with samples of what all hold and send."""
     scribe = _Scribe(plan, Tracer(sink))
-    outcome = simulate_fleet(plan, progress, scribe.take)
+    clocks = VectorClocks(plan) if plan.vectors else None
+    if clocks:
+        outcome = simulate_fleet(clocks.plan, progress, _both(scribe, clocks))
+    else:
+        outcome = simulate_fleet(plan, progress, scribe.take)
     scribe.reach(plan.until)
-    _sample(scribe.tracer, outcome)
+    _sample(scribe.tracer, outcome, clocks.vectors() if clocks else None)
     entry = algorithm("prc_spray")
     row = scribe.tracer.close(
         Run(
@@ -38,7 +44,19 @@ def trace_fleet(plan: Plan, sink: Sink, run: str, progress: Progress | None = No
     return outcome, row
 
 
-def _sample(tracer: Tracer, outcome: Outcome) -> None:
+def _both(scribe: "_Scribe", clocks: VectorClocks) -> Callable[[Records], None]:
+    """Vectors hear of every process, the trace of those that it is to have."""
+    traced = np.zeros(clocks.plan.processes, np.bool_)
+    traced[list(scribe.traced)] = True
+
+    def take(events: Records) -> None:
+        clocks.take(events)
+        scribe.take(events[traced[events["process"]]])
+
+    return take
+
+
+def _sample(tracer: Tracer, outcome: Outcome, vectors: Vectors | None) -> None:
     """By the names of the simulator's samples: sums over all processes. But means over the time since the
     sample before, where the simulator looks at one moment."""
     plan, series = outcome.plan, outcome.series
@@ -55,6 +73,7 @@ def _sample(tracer: Tracer, outcome: Outcome) -> None:
         "inside": inside / lengths,
         "control_sent": control,
         "flooded_sent": flooded,
+        **({"vector_entries": vectors.entries} if vectors else {}),
     }
     for counter in ("control_sent", "flooded_sent"):
         tracer.sample(0, counter, 0)

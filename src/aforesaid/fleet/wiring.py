@@ -3,7 +3,7 @@
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import add_end, drop_end, end_of, far_end
 from aforesaid.fleet.layout import BITS, COLUMNS_MARGIN, DELIVERED, TARGET_SHIFT, WIRES_MARGIN, State
-from aforesaid.fleet.queues import stop
+from aforesaid.fleet.queues import stop, wire_row
 from aforesaid.fleet.states import In, Out, Status
 from aforesaid.fleet.tables import (
     columns,
@@ -92,7 +92,8 @@ def establish(w: State, lid: int, p: int, out_state: int) -> None:
 def add_wire(w: State, lid: int, p: int) -> None:
     """From here on, forwards of p expand over the link too; in the order of p's out-view."""
     q = far_end(w, lid, p)
-    count = int(wires(w)[p, 0])
+    wire = wire_row(w, p, q)
+    count = int(wires(w)[wire, 0])
     if count + WIRES_MARGIN >= wires(w).shape[1]:
         stop(w, Status.ROOM, 0, 0)
     if count + 1 >= wires(w).shape[1]:
@@ -100,30 +101,32 @@ def add_wire(w: State, lid: int, p: int) -> None:
         return
     place, seniority = count + 1, end_of(w, lid, p).place
     while place > 1:
-        other = int(wired(w)[p, place - 1])
+        other = int(wired(w)[wire, place - 1])
         if end_of(w, other, p).place < seniority:
             break
-        wires(w)[p, place], wired(w)[p, place] = wires(w)[p, place - 1], wired(w)[p, place - 1]
+        wires(w)[wire, place], wired(w)[wire, place] = wires(w)[wire, place - 1], wired(w)[wire, place - 1]
         place -= 1
     bit = end_of(w, lid, q).bit % BITS
-    wires(w)[p, place] = (column_of(w, lid, q) << TARGET_SHIFT) | bit
-    wired(w)[p, place] = lid
-    wires(w)[p, 0] = count + 1
+    wires(w)[wire, place] = (column_of(w, lid, q) << TARGET_SHIFT) | bit
+    wired(w)[wire, place] = lid
+    wires(w)[wire, 0] = count + 1
     w.links_count += 1
-    end_of(w, lid, q).owing += hot(w)[p].arrived
+    end_of(w, lid, q).owing += hot(w)[wire].arrived
 
 
 @inner
 def unwire(w: State, lid: int, p: int) -> None:
     """Forwards of p that arrive from here on do not take the link."""
-    count = int(wires(w)[p, 0])
+    wire = wire_row(w, p, far_end(w, lid, p))
+    count = int(wires(w)[wire, 0])
     for place in range(1, count + 1):
-        if wired(w)[p, place] == lid:
+        if wired(w)[wire, place] == lid:
             for later in range(place, count):
-                wires(w)[p, later], wired(w)[p, later] = wires(w)[p, later + 1], wired(w)[p, later + 1]
-            wires(w)[p, 0] = count - 1
+                wires(w)[wire, later] = wires(w)[wire, later + 1]
+                wired(w)[wire, later] = wired(w)[wire, later + 1]
+            wires(w)[wire, 0] = count - 1
             w.links_count -= 1
-            end_of(w, lid, far_end(w, lid, p)).owing -= hot(w)[p].arrived
+            end_of(w, lid, far_end(w, lid, p)).owing -= hot(w)[wire].arrived
             return
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aforesaid.core import MILLISECOND, SECOND
-from aforesaid.fleet import layout
+from aforesaid.fleet import layout, paces
 from aforesaid.fleet.errors import FleetFull
 from aforesaid.fleet.layout import (
     COLUMNS_MARGIN,
@@ -23,8 +23,8 @@ from aforesaid.fleet.tables import LINE, WORDS_OF_LINE
 
 EVENTS_MAX = 1 << 18
 
-WIRES = 48
-"""Words of a wire row to begin with: three cache lines."""
+WIRES, WIRES_FEW = 48, 16
+"""Words of a wire row to begin with: three cache lines, or one if a process has rows for many paces."""
 
 FURTHER = 64
 """Columns for further words of masks to begin with, or one for so many processes."""
@@ -36,23 +36,23 @@ class World:
     """The tables of a run; `w` is what kernels get."""
 
     def __init__(self, plan: Plan) -> None:
-        n = plan.processes
+        n, rows = plan.processes, len(plan.paces) * plan.processes
         slots, columns = _slots(plan), _columns(n, max(FURTHER, n // FURTHER))
         self.plan = plan
         self._state = np.zeros(1, State.dtype)
         self.w: State = self._state[0]
         self.tables: dict[str, Table] = {
-            "hot": _zeros(n, layout.Hot.dtype),
+            "hot": _zeros(rows, layout.Hot.dtype),
             "masks": _zeros((slots, columns), np.int64),
             "columns": _zeros(columns, layout.Column.dtype),
             "opens": _zeros(columns, np.int64),
-            "wires": _zeros((n, WIRES), np.uint32),
-            "wired": _zeros((n, WIRES), np.int32),
+            "wires": _zeros((rows, WIRES if rows == n else WIRES_FEW), np.uint32),
+            "wired": _zeros((rows, WIRES if rows == n else WIRES_FEW), np.int32),
             "logs": _zeros((n, slots + layout.LOG_PADDING), np.int32),
             "processes": _zeros(n, layout.Process.dtype),
             "rows": _zeros(64 * n + 2 * MARGIN, layout.Row.dtype),
             "links": _zeros(16 * n + 2 * MARGIN, layout.Link.dtype),
-            "fifo": _zeros(_forwards(plan), np.int64),
+            "fifo": _zeros((rows // n, _forwards(plan)), np.int64),
             "heap": _zeros(n + 2 * MARGIN, layout.Timer.dtype),
             "lanes": _zeros(LANES * _power(2 * MARGIN + n), layout.Timer.dtype),
             "slots": _zeros(slots, layout.Slot.dtype),
@@ -61,7 +61,7 @@ class World:
             "events": _zeros(EVENTS_MAX, layout.Event.dtype),
             "schedule": np.ascontiguousarray(plan.schedule),
             "delays": np.ascontiguousarray(plan.delay, np.int64).view(layout.Delay.dtype)[:, 0],
-            "runs": _zeros(_power(max(1 << 12, n)), layout.Run.dtype),
+            "runs": _zeros((rows // n, _power(max(1 << 12, n))), layout.Run.dtype),
         }
         self._begin()
 
@@ -85,6 +85,8 @@ class World:
         self.processes["traced"][list(range(plan.processes) if plan.traced is None else plan.traced)] = 1
         w.links_left, w.columns_used = len(self.links), plan.processes
         w.period, w.patience, w.tries_max = plan.period, plan.patience, plan.tries
+        w.paces, w.salt = len(plan.paces), plan.seed & paces.LOW
+        self._state["air"]["share"][0, : w.paces] = plan.paces
         w.partner_uniform, w.routes_stay = plan.partner_uniform, plan.routes_stay
         w.detector, w.bucket, w.bucket_end = plan.detector, plan.bucket, plan.bucket
         waits = (plan.patience, plan.patience * 3 // 2, 2 * plan.patience, plan.period)
@@ -101,10 +103,11 @@ class World:
     def make_room(self) -> None:
         """Between two steps: whatever table could run short in the next one becomes larger."""
         w = self.w
-        if w.tail - w.head + MARGIN > len(self.fifo):
-            self.tables["fifo"] = _turned(self.fifo, w.head, w.tail)
-        if w.run_tail - w.run_head + 2 > len(self.runs):
-            self.tables["runs"] = _turned(self.runs, w.run_head, w.run_tail)
+        air = self._state["air"][0, : w.paces]
+        if (air["tail"] - air["head"] + MARGIN > self.fifo.shape[1]).any():
+            self.tables["fifo"] = _all_turned(self.fifo, air["head"], air["tail"])
+        if (air["run_tail"] - air["run_head"] + 2 > self.runs.shape[1]).any():
+            self.tables["runs"] = _all_turned(self.runs, air["run_head"], air["run_tail"])
         if w.heap_count + MARGIN > len(self.heap):
             self.tables["heap"] = _longer(self.heap)
         if w.rows_used + 2 * MARGIN > len(self.rows):
@@ -123,11 +126,7 @@ class World:
     def _lengthen_lanes(self) -> None:
         waiting, lanes = self._state["waiting"][0], self.lanes.reshape(LANES, -1)
         if (waiting["tail"] - waiting["head"] + MARGIN > lanes.shape[1]).any():
-            longer = [
-                _turned(lane, head, tail)
-                for lane, head, tail in zip(lanes, waiting["head"], waiting["tail"], strict=True)
-            ]
-            self.tables["lanes"] = np.concatenate(longer)
+            self.tables["lanes"] = _all_turned(lanes, waiting["head"], waiting["tail"]).reshape(-1)
 
     def _widen_masks(self) -> None:
         """Twice the room for further words, if the processes with many links have used most of it."""
@@ -158,7 +157,7 @@ class World:
         for name in ("slots", "masks", "marks"):
             self.tables[name] = _turned(self.tables[name], first, int(w.serials))
         logs = _zeros((len(self.logs), 2 * count + layout.LOG_PADDING), np.int32)
-        for log, old, logged in zip(logs, self.logs, self.hot["logged"], strict=True):
+        for log, old, logged in zip(logs, self.logs, self.hot["logged"][: len(logs)], strict=True):
             log[: 2 * count] = _turned(old[:count], max(0, logged - count), logged)
         self.tables["logs"] = logs
 
@@ -191,6 +190,14 @@ def _turned(ring: Table, first: int, end: int) -> Table:
     return longer
 
 
+def _all_turned(rings: Table, firsts: Table, ends: Table) -> Table:
+    """The same for each row of a table."""
+    longer = _zeros((len(rings), 2 * rings.shape[1]), rings.dtype)
+    for row, (ring, first, end) in enumerate(zip(rings, firsts, ends, strict=True)):
+        longer[row] = _turned(ring, first, end)
+    return longer
+
+
 def _columns(processes: int, further: int) -> int:
     """Columns of the masks, or a few more: an odd number of cache lines, so that a process's masks do not
     all want the same place in the cache."""
@@ -199,7 +206,7 @@ def _columns(processes: int, further: int) -> int:
 
 def _slots(plan: Plan) -> int:
     """Slots for messages, and places in a delivery log: what is said while a handshake lasts, and more."""
-    window = 12 * int(plan.delay[:, 1].max()) + 2 * SECOND
+    window = 12 * plan.slowest + 2 * SECOND
     if plan.crashes:
         window = max(window, 2 * plan.patience)  # A handshake may wait for its time to run out.
     return _power(_said_within(plan, window) + 2 * SLOTS_MARGIN)
@@ -207,8 +214,7 @@ def _slots(plan: Plan) -> int:
 
 def _forwards(plan: Plan) -> int:
     """Words of the FIFO: each process forwards what was said while a forward is under way; and frames."""
-    longest = int(plan.delay[:, 1].max())
-    said = _said_within(plan, 2 * longest + MILLISECOND)
+    said = _said_within(plan, 2 * plan.slowest + MILLISECOND)
     return _power(max(1 << 15, plan.processes * (said + 16)))
 
 

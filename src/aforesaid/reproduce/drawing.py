@@ -5,7 +5,7 @@ own, so that it is found in greyscale, too. A band is the 95 % interval of the m
 files go out: nothing here knows who measured.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,23 +126,25 @@ def draw_over_time(
 
 def draw_against(
     curves: Sequence[Curve],
-    levels: Mapping[str, float],
+    beside: Sequence[Curve],
     title: str,
     across: Axis,
     what: Axis,
     out: Path,
     look: Look,
 ) -> list[Path]:
-    """What is measured against a quantity that is not time, with levels to compare it to."""
+    """What is measured against a quantity that is not time, and what it is compared to, in grey."""
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT * 0.85), layout="constrained")
         _plot(axes, curves, marks=None)
-        for label, level in levels.items():
-            axes.axhline(level, color="#57606a", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
+        for curve in beside:
+            axes.plot(curve.x, curve.y, color="#57606a", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
+        # Of curves that lie on each other the first one's label is enough.
+        ends = {round(float(np.log10(curve.y[0])), 1): curve for curve in reversed(beside)}
+        for curve in ends.values():
             axes.annotate(
-                label,
-                (0.01, level),
-                xycoords=("axes fraction", "data"),
+                curve.label,
+                (curve.x[0], curve.y[0]),
                 xytext=(0, 2),
                 textcoords="offset points",
                 fontsize=8,

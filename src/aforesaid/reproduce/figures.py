@@ -30,13 +30,14 @@ CROSSOVER_RATES = (10, 100)
 
 FLEET = {"engine": "fleet", "traced": 0}
 
-QUANTITIES = ("space", "expected", "buffered", "links", "control", "flooded")
+QUANTITIES = ("space", "expected", "buffered", "links", "vectors", "control", "flooded")
 
 LOAD = ("minutes", "broadcasts_per_second", "speak_from", "speak_until", "crashes_per_minute")
-AS_PUBLISHED = (*LOAD, "delay_ms", "period_ms")
+AS_PUBLISHED = (*LOAD, "delay_ms", "delay_spread", "period_ms")
 
 SPACE = "entries per process"
 CONTROL = "control messages per process and second"
+VECTORS = "vector clocks, "
 
 
 def plan_figure_5(asked: Asked) -> Groups:
@@ -129,55 +130,90 @@ def plan_crossover(asked: Asked) -> Groups:
     groups: Groups = {}
     for count in asked.processes or CROSSOVER_SIZES:
         speak_from = max(3.0, 1.0 + count / 600)
-        base = {**FLEET, "minutes": speak_from + 6, "speak_from": speak_from, "speak_until": speak_from + 5}
+        times = {"minutes": speak_from + 6, "speak_from": speak_from, "speak_until": speak_from + 5}
         axes = {
             "processes": [count],
             "broadcasts_per_second": CROSSOVER_RATES,
             "delay_ms": CROSSOVER_DELAYS_MS,
         }
-        groups |= asked.groups(base, axes)
+        groups |= asked.groups(_with_vectors(asked, {**FLEET, **times}), axes)
     return groups
 
 
 def make_crossover(asked: Asked, groups: Groups) -> Rows:
-    """From which delay on are N entries, one for each process, fewer than link memory has?"""
+    """From which delay on do vector clocks, over the same messages, have fewer entries than link memory?"""
     rows: Rows = []
-    curves = []
+    curves, vectors = [], []
     delays = np.array(CROSSOVER_DELAYS_MS)
     for count, rate in dict.fromkeys((count, rate) for count, rate, _ in groups):
-        values = [_at_plateau(Group(groups[count, rate, delay], asked.runs)) for delay in CROSSOVER_DELAYS_MS]
+        measured = [Group(groups[count, rate, delay], asked.runs) for delay in CROSSOVER_DELAYS_MS]
+        values = [_at_plateau(group, "space") for group in measured]
+        vector = np.array([_at_plateau(group, "vectors").mean for group in measured])
         space = np.array([value.mean for value in values])
         halves = [value.half for value in values if value.half is not None]
         half = np.array(halves) if halves else None
         curves.append(Curve(f"{count:,} processes, {rate} broadcasts/s", delays, space, half))
+        vectors.append(Curve(f"{VECTORS}{count:,} processes, {rate}/s", delays, vector))
         at = {
             f"entries at {delay:g} ms": round(value.mean, 1)
             for delay, value in zip(delays, values, strict=True)
         }
-        crossing = _crossing(delays, space, count)
-        rows.append({"processes": count, "broadcasts/s": rate, **at, "N entries are fewer": crossing})
-    levels = {f"{count:,} entries": float(count) for count in dict.fromkeys(count for count, _, _ in groups)}
+        at["entries of a vector"] = round(float(vector[-1]), 1)
+        crossing = _crossing(delays, space, vector)
+        rows.append({"processes": count, "broadcasts/s": rate, **at, "a vector is smaller": crossing})
     title = "Local space of PRC-broadcast against the delay of links"
     across, what = Axis("delay (ms)", log=True), Axis(SPACE, log=True)
-    draw_against(curves, levels, title, across, what, asked.out / "crossover", asked.look)
+    draw_against(curves, vectors, title, across, what, asked.out / "crossover", asked.look)
     return rows
 
 
-def _at_plateau(group: Group) -> Value:
-    value = group.within("space", *plateau(group.experiment))
+def _with_vectors(asked: Asked, base: dict[str, Any]) -> dict[str, Any]:
+    if "vectors" in asked.settings:
+        raise Misuse("--set vectors: this figure measures them itself")
+    return {**base, "vectors": True}
+
+
+def _at_plateau(group: Group, quantity: str) -> Value:
+    value = group.within(quantity, *plateau(group.experiment))
     if value is None:
         raise Misuse(f"{group.planned[0].run} ended before its processes fell silent")
     return value
 
 
-def _crossing(delays_ms: Floats, space: Floats, entries: int) -> str:
-    """The delay from which on so many entries are fewer, by interpolation."""
-    if space[0] > entries:
+def _crossing(delays_ms: Floats, space: Floats, vector: Floats) -> str:
+    """The delay from which on a vector has fewer entries, by interpolation."""
+    apart = np.log(np.maximum(space, 1e-9) / vector)
+    if apart[0] > 0:
         return f"below {delays_ms[0]:g} ms"
-    if space[-1] < entries:
+    if apart[-1] < 0:
         return f"above {delays_ms[-1]:g} ms"
-    crossing = np.exp(np.interp(np.log(entries), np.log(space), np.log(delays_ms)))
-    return f"from {float(crossing):.0f} ms"
+    return f"from {float(np.exp(np.interp(0, apart, np.log(delays_ms)))):.0f} ms"
+
+
+def plan_vectors(asked: Asked) -> Groups:
+    groups: Groups = {}
+    for count in asked.processes or CROSSOVER_SIZES:
+        authors = json.loads(authors_experiment(count).to_json())
+        groups |= asked.groups(_with_vectors(asked, {**authors, **FLEET}), {"processes": [count]})
+    return groups
+
+
+def make_vectors(asked: Asked, groups: Groups) -> Rows:
+    """Figure 5a with vector clocks over the same messages of the same runs."""
+    measured = {f"{count:,} processes": Group(runs, asked.runs) for (count,), runs in groups.items()}
+    curves = []
+    for quantity, name in (("space", "PRC-broadcast, "), ("vectors", VECTORS)):
+        for label, group in measured.items():
+            band = group.band(quantity, POINTS_MAX)
+            curves.append(Curve(name + label, band.time_s / 60, band.mean, band.half))
+    title = "Local space of PRC-broadcast and of vector clocks"
+    draw_over_time(curves, _delay_of(measured), title, Axis(SPACE), asked.out / "vectors", asked.look)
+    write_series(measured, asked.out / "vectors-series.csv")
+    return [
+        {"runs": label, **summary(group, quantity)}
+        for label, group in measured.items()
+        for quantity in ("space", "vectors")
+    ]
 
 
 def plan_own(asked: Asked, path: Path) -> Groups:
@@ -231,7 +267,7 @@ def draw(
     for label, group in measured.items():
         band = group.band(quantity, POINTS_MAX)
         curves.append(Curve(label, band.time_s / 60, band.mean, band.half, (marks or {}).get(label, ())))
-    what = Axis(SPACE if quantity == "space" else CONTROL, log)
+    what = Axis(CONTROL if quantity == "control" else SPACE, log)
     draw_over_time(curves, _delay_of(measured), title, what, out, asked.look)
 
 

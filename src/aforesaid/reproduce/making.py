@@ -36,7 +36,15 @@ class Work:
         return [one for runs in self.groups.values() for one in runs]
 
 
-PROCESSES_MIN = {"figure5": 2, "baselines": 8, "churn": 2, "crossover": 2, "table1": 8, "flood": 3}
+PROCESSES_MIN = {
+    "figure5": 2,
+    "vectors": 2,
+    "baselines": 8,
+    "churn": 2,
+    "crossover": 2,
+    "table1": 8,
+    "flood": 3,
+}
 """What can be reproduced, and with how many processes at least."""
 MEASUREMENTS = ("table1", "flood")
 
@@ -72,6 +80,7 @@ def _work(name: str, asked: Asked, telling: Telling) -> Work:
 
     on_runs: dict[str, tuple[Callable[[Asked], Groups], Callable[[Asked, Groups], Rows]]] = {
         "figure5": (figures.plan_figure_5, figures.make_figure_5),
+        "vectors": (figures.plan_vectors, figures.make_vectors),
         "baselines": (baselines.plan_baselines, baselines.make_baselines),
         "churn": (figures.plan_churn, figures.make_churn),
         "crossover": (figures.plan_crossover, figures.make_crossover),

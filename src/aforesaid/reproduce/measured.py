@@ -29,6 +29,9 @@ wider."""
 RATES = {"control": "control_sent", "flooded": "flooded_sent"}
 """What is sent per second, by the counter that has it."""
 
+HELD = {"expected": "expected", "buffered": "buffered", "links": "links", "vectors": "vector_entries"}
+"""What a process holds besides, by the sample that has it."""
+
 
 @dataclass(frozen=True)
 class Band:
@@ -117,9 +120,9 @@ def _series(samples: Any, run: str) -> Mapping[str, Floats]:
     time_s, entries = found["entries"]
     inside = np.maximum(1, found["inside"][1])
     series = {"time_s": time_s, "space": entries / inside}
-    for name in ("expected", "buffered", "links"):
-        if name in found:
-            series[name] = np.interp(time_s, *found[name]) / inside
+    for name, metric in HELD.items():
+        if metric in found:
+            series[name] = np.interp(time_s, *found[metric]) / inside
     passed = np.diff(time_s, prepend=0.0)
     for name, counter in RATES.items():
         if counter in found:
@@ -131,6 +134,8 @@ def _series(samples: Any, run: str) -> Mapping[str, Floats]:
 def delay_at(experiment: Experiment, time_s: Floats) -> Floats | None:
     """The delay of all links at these moments, in seconds; None: there is no one delay."""
     if isinstance(experiment, Paper):
+        if experiment.delay_spread:
+            return None
         delays = experiment.plan().delay
         return np.asarray(delays[np.searchsorted(delays[:, 0] / 1e9, time_s, side="right") - 1, 1] / 1e9)
     delay = experiment.network.delay

@@ -5,6 +5,8 @@ are read and validated without.
 """
 
 from itertools import pairwise
+from math import exp
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from msgspec import Meta
@@ -21,10 +23,22 @@ Milliseconds = Annotated[float, Meta(ge=1, le=1e9)]
 Rising: TypeAlias = Annotated[list[tuple[Minutes, LinkDelay]], Meta(min_length=1)]
 """Points (minute, milliseconds) of a delay that follows straight lines between them."""
 
-ONE_DELAY = (
-    'on the fleet all links have one delay at a time, delay_ms; without engine = "fleet" the simulator takes '
-    'a delay per link: network.delay = {kind = "per_link", ...}'
+NO_NETWORK = (
+    "on the fleet delay_ms is a number or points, and delay_spread says how far links differ from it; "
+    'without engine = "fleet" the simulator takes network.delay = {kind = "per_link", ...}'
 )
+
+PARTS = 16
+"""How many delays links may have, relative to each other."""
+
+
+def shares_of_delay(sigma: float) -> list[float]:
+    """What delays of links are drawn from, as shares of the median, the slowest first.
+
+    They are the middles of equal parts of a log-normal distribution.
+    """
+    middles = [NormalDist().inv_cdf((place + 0.5) / PARTS) for place in range(PARTS)]
+    return [exp(sigma * middle) for middle in reversed(middles)]
 
 
 class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
@@ -42,6 +56,8 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """Minutes; exchanges end with the broadcasts."""
     delay_ms: LinkDelay | Rising | None = None
     """1 ms until processes speak, then this; or what the points say; None: the paper's rising delay."""
+    delay_spread: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    """Each link draws its own share of that delay: the standard deviation of the logarithms of all shares."""
     crashes_per_minute: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """Processes that crash, as a share of all in percent, each replaced by a newcomer at once."""
     sample_ms: Annotated[float, Meta(ge=10)] = 1000.0
@@ -58,6 +74,8 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """Which neighbour an exchange is asked of."""
     routes_stay: bool = False
     """An arc whose link is in use as a route is not given away."""
+    vectors: bool = False
+    """Whether the vector clocks that the same messages would need are sampled, too."""
 
     algorithm: ClassVar[str] = "prc_spray"
     label: ClassVar[str] = "fleet"
@@ -68,7 +86,7 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
         """Validate plain data; who asks for another network than the fleet has is told where it is."""
         for key in ("network", "delay_ms"):
             if isinstance(data.get(key), dict):
-                raise Misuse(f"{key}: {ONE_DELAY}")
+                raise Misuse(f"{key}: {NO_NETWORK}")
         return super().of(data)
 
     @property
@@ -77,10 +95,11 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
 
     @property
     def delay_ms_max(self) -> float:
-        """The slowest delay there will be."""
+        """The slowest delay there will be, on the slowest links."""
+        slowest = shares_of_delay(self.delay_spread)[0]
         if isinstance(self.delay_ms, list):
-            return max(slow for _, slow in self.delay_ms)
-        return self.delay_ms or 2_501.0
+            return slowest * max(slow for _, slow in self.delay_ms)
+        return slowest * (self.delay_ms or 2_501.0)
 
     def validate(self) -> None:
         """Check what types cannot."""
@@ -92,21 +111,21 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
                 "both are minutes"
             )
         if isinstance(self.delay_ms, list):
-            self._validate_delay(self.delay_ms)
+            self._validate_delay(self.delay_ms, shares_of_delay(self.delay_spread)[0])
         if self.period_ms <= 2 * self.delay_ms_max:
             raise Misuse(
                 f"period_ms: {self.period_ms:g} is not longer than there and back, "
-                f"with delays of up to {self.delay_ms_max:g} ms"
+                f"with delays of up to {self.delay_ms_max:.6g} ms"
             )
         if self.sample_ms > self.duration_ms:
             raise Misuse(f"sample_ms: {self.sample_ms:g} is longer than the run of {self.minutes:g} minutes")
 
     @staticmethod
-    def _validate_delay(points: list[tuple[float, float]]) -> None:
+    def _validate_delay(points: list[tuple[float, float]], share: float) -> None:
         for (before, slow), (minute, quick) in pairwise(points):
             if minute <= before:
                 raise Misuse("delay_ms: the minutes of its points must increase")
-            if slow - quick >= (minute - before) * 60_000:
+            if share * (slow - quick) >= (minute - before) * 60_000:
                 raise Misuse(f"delay_ms: it falls so fast until minute {minute:g} that frames would overtake")
 
     def plan(self) -> "Plan":

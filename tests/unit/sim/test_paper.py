@@ -57,8 +57,14 @@ def test_what_a_trace_keeps_of_it_describes_it_entirely() -> None:
         ({"delay_ms": [[0, 0]]}, "delay_ms[0][1]: expected `float` >= 1.0; allowed: milliseconds from 1"),
         ({"delay_ms": [[5, 1], [5, 2]]}, "delay_ms: the minutes of its points must increase"),
         ({"delay_ms": [[0, 9000], [0.1, 1]]}, "delay_ms: it falls so fast until minute 0.1 that frames"),
-        ({"delay_ms": {"kind": "per_link"}}, "delay_ms: on the fleet all links have one delay at a time"),
-        ({"network": {"delay": {}}}, "network: on the fleet all links have one delay at a time, delay_ms; "),
+        (
+            {"delay_ms": {"kind": "per_link"}},
+            "delay_ms: on the fleet delay_ms is a number or points, and delay_spread",
+        ),
+        (
+            {"network": {"delay": {}}},
+            "network: on the fleet delay_ms is a number or points, and delay_spread says",
+        ),
         ({"period_ms": 5000}, "period_ms: 5000 is not longer than there and back, with delays of up to 2501"),
         ({"handshake_ms": 0}, "handshake_ms: expected `float` >= 1.0"),
         ({"tries": 0}, "tries: expected `int` >= 1"),
