@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aforesaid.core import MILLISECOND, Acknowledging, Linking, Nanoseconds, Speaker, Windowed
+from aforesaid.core.version import STATE_FORMAT, __version__
 from aforesaid.ground import ground
-from aforesaid.journal import Journal
+from aforesaid.journal import Code, Journal
 from aforesaid.journal.records import DATA_BYTES_MAX
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above, Carrier
@@ -98,9 +99,12 @@ def carrier_of(config: Config, incarnation: int, start: int, above: Above, book:
 
 def journal_of(config: Config) -> Journal:
     """Where a node that survives keeps what it was told."""
-    owner = f"{config.cluster}/{config.name} {config.entry.name} {config.entry.code_version}"
+    entry = config.entry
+    # Of an algorithm from outside its own version tells what its snapshots hold.
+    owner = f"{config.cluster}/{config.name} {entry.name} {entry.version}".rstrip()
     place = Path(str(config.directory)) / JOURNAL
-    return Journal(ground().disk, place, owner, snapshot_bytes=config.snapshot_bytes)
+    code = Code(__version__, STATE_FORMAT)
+    return Journal(ground().disk, place, owner, snapshot_bytes=config.snapshot_bytes, code=code)
 
 
 def frames_of(config: Config) -> Codec:
