@@ -54,8 +54,8 @@ def test_a_node_is_upgraded_in_place_if_it_was_closed_in_order(tmp_path: Path) -
             await node.destroy()
         else:
             assert await node.end() == 0
-        (offset,) = (line["offset"] for line in node.delivered if line["payload"] == says)
-        return offset
+        offsets: list[int] = [line["offset"] for line in node.delivered if line["payload"] == says]
+        return offsets[0]
 
     async def main() -> None:
         assert await lives("1.0", "one") == 1
@@ -66,7 +66,7 @@ def test_a_node_is_upgraded_in_place_if_it_was_closed_in_order(tmp_path: Path) -
         _, told = await refused.communicate()
         assert refused.returncode == 2
         assert told.count(b"\n") == 1
-        assert b"start it once more with 1.1 and close it, then start it with 1.2" in told
+        assert b"start the node once more with 1.1 and close it, then start 1.2" in told
         assert await lives("1.1", "four") == 4
         assert await lives("1.2", "five") == 5
 

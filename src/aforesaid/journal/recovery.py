@@ -63,13 +63,15 @@ def recover(disk: Disk, directory: Path, owner: str, epoch_known: int = 0, code:
     read_file = _Reader(disk, directory, owner).read
     found = Recovered()
     if snapshots:
-        found = _snapshot(snapshots[-1][1], read_file(*snapshots[-1]), code)
+        found = _snapshot(str(directory / snapshots[-1][1]), read_file(*snapshots[-1]), code)
         if not segments:
             raise Damaged(f"{directory}: what came after {snapshots[-1][1]} is missing")
     # What the snapshot covers may have come back, or was not removed yet.
     while len(segments) > 1 and segments[1][0] <= found.covers + 1:
         del segments[0]
-    found = _joined(found, [(name, read_file(number, name)) for number, name in segments], code)
+    found = _joined(
+        found, [(str(directory / name), read_file(number, name)) for number, name in segments], code
+    )
     if found.epoch < epoch_known:
         what = f"its last start was number {found.epoch}" if found.epoch else "there is none"
         raise Damaged(
@@ -134,9 +136,9 @@ def _joined(found: Recovered, segments: list[tuple[str, Contents]], code: Code) 
             if record.sequence > last:
                 if title.version != code.version:
                     raise Damaged(
-                        f"{name}: version {title.version} was not closed in order, and {code.version} cannot "
-                        "stand by what it has promised since its last snapshot: start it once more with "
-                        f"{title.version} and close it, then start it with {code.version}"
+                        f"{name} was not closed in order by version {title.version}, and {code.version} "
+                        "cannot stand by what that has promised since its last snapshot: start the node once more "
+                        f"with {title.version} and close it, then start {code.version}"
                     )
                 records.append(record.data)
                 last = record.sequence
