@@ -66,7 +66,7 @@ def test_a_node_is_upgraded_in_place_if_it_was_closed_in_order(tmp_path: Path) -
         _, told = await refused.communicate()
         assert refused.returncode == 2
         assert told.count(b"\n") == 1
-        assert b"start the node once more with 1.1 and close it, then start 1.2" in told
+        assert b"start it once more with 1.1 and close it, then start 1.2" in told
         assert await lives("1.1", "four") == 4
         assert await lives("1.2", "five") == 5
 

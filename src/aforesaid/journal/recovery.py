@@ -137,7 +137,7 @@ def _joined(found: Recovered, segments: list[tuple[str, Contents]], code: Code) 
                 if title.version != code.version:
                     raise Damaged(
                         f"{name} was not closed in order by version {title.version}, and {code.version} "
-                        "cannot stand by what that has promised since its last snapshot: start the node once more "
+                        "cannot stand by what that promised since its last snapshot: start it once more "
                         f"with {title.version} and close it, then start {code.version}"
                     )
                 records.append(record.data)
