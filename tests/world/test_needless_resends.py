@@ -16,9 +16,11 @@ NAMES = ("a", "b")
 DELAY_S, JITTER_S = 0.1, 0.02
 HALTED_S = 2.5
 """Less than three heartbeats, after which the stream is taken for lost, and all on its way with it."""
-UNREAD_S = 40.0
+SAID_FAST = len(NAMES) * (700 + 200 + 500)
+UNREAD_S, READS_SLOWLY_S = 40.0, 0.004
 ASKED = 3
 """So often is asked meanwhile, with one message each time: after 5, 15 and 35 s."""
+QUEUES = {"in_messages": 1024}
 UNDER_WAY_MAX = Config(name="anyone").queues.out_messages
 """So much has left, and is not answered. The first answer after a silence may be to any sending."""
 
@@ -55,23 +57,23 @@ def test_over_tcp_nothing_is_sent_again_in_vain(algorithm: str) -> None:
     async def scene(stage: Stage) -> None:
         weather = stage.world.network.weather
         weather.delay_s, weather.jitter_s = DELAY_S, JITTER_S
-        reads = asyncio.Event()
+        talk, reads = Talk(stage), asyncio.Event()
         reads.set()
         keep = stage.hear
 
         async def hear(node: Node, message: Message) -> None:
-            if node.name == "b":
+            if node.name == "b" and talk.said > SAID_FAST:
                 await reads.wait()
+                await asyncio.sleep(READS_SLOWLY_S)
             await keep(node, message)
 
         stage.hear = hear
-        await stage.group(*NAMES, transport="tcp", algorithm=algorithm)
-        talk = Talk(stage)
-        await talk.say(1000, 0.0)
+        await stage.group(*NAMES, transport="tcp", algorithm=algorithm, queues=QUEUES)
+        await talk.say(700, 0.0)
         await asyncio.sleep(60)
-        await talk.say(300, 0.005)
+        await talk.say(200, 0.005)
         await asyncio.sleep(3 * RESEND_MS["tcp"] / 1000)
-        talking = asyncio.ensure_future(talk.say(600, 0.01))
+        talking = asyncio.ensure_future(talk.say(500, 0.01))
         await asyncio.sleep(1)
         stage.machines["b"].halt()
         await asyncio.sleep(HALTED_S)
@@ -79,7 +81,8 @@ def test_over_tcp_nothing_is_sent_again_in_vain(algorithm: str) -> None:
         await talking
         assert talk.sent_again() == 0
         reads.clear()
-        talking = asyncio.ensure_future(talk.say(5000, 0.001))
+        assert talk.said == SAID_FAST
+        talking = asyncio.ensure_future(talk.say(1800, 0.001))
         await asyncio.sleep(UNREAD_S)
         reads.set()
         await talking

@@ -43,6 +43,7 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
     transport = {
         "resend_ms": RESEND_MS[config.transport],
         "in_flight": IN_FLIGHT[config.transport],
+        "ordered": config.transport == "tcp",
         "early_max": config.queues.in_messages,
     }
     # What the transport and the queues ask of an algorithm that sends again by itself, if nobody says else.
@@ -54,7 +55,11 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
         return machine
     resend_after = round(RESEND_MS[config.transport] * MILLISECOND)
     return perfectly_linked(
-        machine, resend_after, in_flight=IN_FLIGHT[config.transport], tells=tuple(config.peers)
+        machine,
+        resend_after,
+        in_flight=IN_FLIGHT[config.transport],
+        ordered=config.transport == "tcp",
+        tells=tuple(config.peers),
     )
 
 
