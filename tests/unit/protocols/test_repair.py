@@ -295,6 +295,9 @@ def test_on_a_stream_the_answer_to_what_was_sent_again_tells_nothing_of_the_othe
     now += TRIP
     flight.enter(111, now, Recorder())
     flight.came([102], now, Recorder())
+    due = deadline(flight)
+    assert due is not None
+    assert due >= now + PACE.resend_after, "the others may still come"
     now += 2 * TRIP
     assert leaving(flight, now) == []
     flight.came([111], now, Recorder())
