@@ -11,6 +11,7 @@ from typing import Any
 from aforesaid import Config, Message, Node
 from aforesaid.check import Report, check
 from aforesaid.core import Linking, Process
+from aforesaid.core.version import STATE_FORMAT
 from aforesaid.node.payloads import P
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
@@ -122,8 +123,10 @@ def complaints(report: Report) -> list[str]:
     ]
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "aforesaid", *map(str, arguments)]
+def command(*arguments: object, version: str = "") -> list[str]:
+    """The command line, of this version or as if it were of another one with the same state format."""
+    other = [str(Path(__file__).parent / "another_version.py"), version, str(STATE_FORMAT)]
+    return [sys.executable, *(other if version else ("-m", "aforesaid")), *map(str, arguments)]
 
 
 def cluster_of_two(directory: Path) -> "subprocess.Popen[str]":

@@ -21,8 +21,8 @@ def write_toml(path: Path, facts: dict[str, Any]) -> Path:
 class NodeProcess:
     """One node; its standard output is read all the time, so that it never has to wait for us."""
 
-    def __init__(self, config: Path) -> None:
-        self.config = config
+    def __init__(self, config: Path, version: str = "") -> None:
+        self.config, self.version = config, version
         self.name = config.stem
         self.directory = str(config.with_suffix(""))
         self.address = ""
@@ -36,7 +36,7 @@ class NodeProcess:
     async def start(self) -> None:
         with self._log.open("wb") as log:
             self.process = await asyncio.create_subprocess_exec(
-                *command("node", "--config", self.config),
+                *command("node", "--config", self.config, version=self.version),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

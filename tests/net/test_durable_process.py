@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aforesaid import Config, Node
 from aforesaid.security.keyfiles import write_cluster_key
-from net.net_stage import PATIENCE_S, command, free_addresses
+from net.net_stage import PATIENCE_S, command, free_addresses, run, until
 from net.node_process import NodeProcess, write_toml
 
 
@@ -38,6 +38,39 @@ def test_lines_have_offsets_that_go_on_after_a_kill(tmp_path: Path) -> None:
         assert await second.end() == 0
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
+
+
+def test_a_node_is_upgraded_in_place_if_it_was_closed_in_order(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+
+    async def lives(version: str, says: str, killed: bool = False) -> int:
+        """The offset that a start of this version gives to what it says."""
+        node = NodeProcess(config, version)
+        await node.start()
+        await node.broadcast(says.encode())
+        await until(lambda: says in node.heard, says)
+        if killed:
+            node.kill()
+            await node.destroy()
+        else:
+            assert await node.end() == 0
+        offsets: list[int] = [line["offset"] for line in node.delivered if line["payload"] == says]
+        return offsets[0]
+
+    async def main() -> None:
+        assert await lives("1.0", "one") == 1
+        assert await lives("1.1", "two") == 2
+        assert await lives("1.1", "three", killed=True) == 3
+        arguments = command("node", "--config", config, version="1.2")
+        refused = await asyncio.create_subprocess_exec(*arguments, stderr=asyncio.subprocess.PIPE)
+        _, told = await refused.communicate()
+        assert refused.returncode == 2
+        assert told.count(b"\n") == 1
+        assert b"start it once more with 1.1 and close it, then start 1.2" in told
+        assert await lives("1.1", "four") == 4
+        assert await lives("1.2", "five") == 5
+
+    run(main())
 
 
 def test_a_new_identity_is_the_operators_word(tmp_path: Path) -> None:

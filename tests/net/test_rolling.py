@@ -5,6 +5,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from aforesaid.core.version import __version__
+from aforesaid.wire.segments import SUFFIX, read_segment
 from net.net_stage import command, complaints, free_addresses, judged, run, until
 from net.node_process import NodeProcess, write_toml
 from support.scale import scaled
@@ -14,6 +18,17 @@ PAUSE_S = 0.01
 """Between two messages of each node."""
 
 ROUNDS = scaled(1, 5)
+
+RESTARTED = [
+    ("hybrid_multicast_in_order", ""),
+    *(
+        (algorithm, "99.0")
+        for algorithm in scaled(
+            ("waiting",), ("waiting", "hybrid_adaptive_multicast", "hybrid_multicast_sps")
+        )
+    ),
+]
+"""Algorithms, and the version that each node is of after its restart; none: the same."""
 
 
 class Talker:
@@ -62,10 +77,12 @@ def facts_of(name: str, at: dict[str, str], **more: Any) -> dict[str, Any]:
     }
 
 
-def test_a_rolling_restart_under_load(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("algorithm", "version"), RESTARTED)
+def test_a_rolling_restart_under_load(algorithm: str, version: str, tmp_path: Path) -> None:
     """Nothing is lost, doubled or misordered, at the applications, who know an offset that comes again."""
     at = dict(zip(NAMES, free_addresses(3), strict=True))
-    configs = {name: write_toml(tmp_path / f"{name}.toml", facts_of(name, at)) for name in NAMES}
+    facts = {name: facts_of(name, at, algorithm=algorithm) for name in NAMES}
+    configs = {name: write_toml(tmp_path / f"{name}.toml", facts[name]) for name in NAMES}
     heard: dict[str, dict[int, tuple[str, str]]] = {name: {} for name in NAMES}
 
     def collect(node: NodeProcess) -> None:
@@ -85,7 +102,7 @@ def test_a_rolling_restart_under_load(tmp_path: Path) -> None:
                 await talker.rest()
                 assert await nodes[name].end() == 0
                 collect(nodes[name])
-                nodes[name] = talker.node = NodeProcess(configs[name])
+                nodes[name] = talker.node = NodeProcess(configs[name], version)
                 await nodes[name].start()
                 talker.talks = True
             for talker in talkers.values():
@@ -109,6 +126,8 @@ def test_a_rolling_restart_under_load(tmp_path: Path) -> None:
     run(main())
     report, _ = judged(tmp_path)
     assert complaints(report) == [], complaints(report)
+    segments = [read_segment(path)[0] for path in tmp_path.rglob(f"*{SUFFIX}")]
+    assert {origin.code_version for origin in segments if origin} == {__version__, version or __version__}
 
 
 def _all(heard: dict[str, dict[int, tuple[str, str]]], node: NodeProcess, everything: set[str]) -> bool:

@@ -19,7 +19,7 @@ def mounted(disk: WorldDisk) -> tuple[OpenDisk, Machine]:
     return cast(OpenDisk, machine.disk), machine
 
 
-def opened(disk: WorldDisk, epoch_known: int = 0, **bounds: int) -> Journal:
+def opened(disk: WorldDisk, epoch_known: int = 0, **bounds: Any) -> Journal:
     return Journal(mounted(disk)[0], PLACE, OWNER, epoch_known, **bounds)
 
 

@@ -60,7 +60,7 @@ def test_python_m_aforesaid_is_the_command_line(command: str) -> None:
         [sys.executable, "-m", "aforesaid", command], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-    assert ("aforesaid" if command == "--version" else "hybrid_sps") in done.stdout
+    assert ("\nstate format " if command == "--version" else "hybrid_sps") in done.stdout
 
 
 def test_the_pipeline_offers_its_functions_and_imports_no_spark_before() -> None:

@@ -11,7 +11,7 @@ from aforesaid.cli.keys import app as keys_app
 from aforesaid.cli.new import app as new_app
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.spark import Conf, Debug, Master, Memory, Remote, Temporary
-from aforesaid.core.version import __version__
+from aforesaid.core.version import STATE_FORMAT, __version__
 
 app = typer.Typer(
     name="aforesaid",
@@ -387,8 +387,17 @@ app.add_typer(new_app, rich_help_panel=SIMULATED)
 
 @app.callback(invoke_without_command=True)
 def version(
-    show: Annotated[bool, Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    show: Annotated[
+        bool,
+        Option(
+            "--version",
+            help="Print the version and what nodes of others must share with it, and stop.",
+            is_eager=True,
+        ),
+    ] = False,
 ) -> None:
     if show:
-        typer.echo(f"aforesaid {__version__}")
+        from aforesaid.wire.packet import VERSION
+
+        typer.echo(f"aforesaid {__version__}\nstate format {STATE_FORMAT}, wire format {VERSION}")
         raise typer.Exit

@@ -6,12 +6,13 @@ A snapshot and the inputs since give the state back, for every algorithm alike. 
 from aforesaid.journal.committing import WINDOWS, GroupCommit, Window
 from aforesaid.journal.durable import Durable
 from aforesaid.journal.journal import Journal
-from aforesaid.journal.records import Damaged
+from aforesaid.journal.records import Code, Damaged
 from aforesaid.journal.recovery import Recovered, recover
 from aforesaid.journal.telling import Diverged, Frames, ToldMachine, restored
 
 __all__ = [
     "WINDOWS",
+    "Code",
     "Damaged",
     "Diverged",
     "Durable",

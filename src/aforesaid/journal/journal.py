@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aforesaid.core import Misuse, WrongValue
 from aforesaid.ground import Disk
-from aforesaid.journal.records import DATA_BYTES_MAX, Title, brand_of, record_bytes, title_bytes
+from aforesaid.journal.records import DATA_BYTES_MAX, UNTOLD, Code, Title, brand_of, record_bytes, title_bytes
 from aforesaid.journal.recovery import SEGMENT, SNAPSHOT, Recovered, file_name, numbered, recover
 
 SEGMENT_BYTES_MAX = 16 * 2**20
@@ -32,10 +32,11 @@ class Journal:
         epoch_known: int = 0,
         segment_bytes_max: int = SEGMENT_BYTES_MAX,
         snapshot_bytes: int = SNAPSHOT_BYTES,
+        code: Code = UNTOLD,
     ) -> None:
-        self._disk, self._directory, self._owner = disk, directory, owner
+        self._disk, self._directory, self._owner, self._code = disk, directory, owner, code
         self._segment_bytes_max, self._snapshot_bytes = segment_bytes_max, snapshot_bytes
-        self.recovered: Recovered = recover(disk, directory, owner, epoch_known)
+        self.recovered: Recovered = recover(disk, directory, owner, epoch_known, code)
         """What stood there before this start."""
         self.epoch = self.recovered.epoch + 1
         self._written = self.recovered.last - self.recovered.unforced
@@ -171,7 +172,7 @@ class Journal:
         return self._failure
 
     def _title(self, number: int) -> Title:
-        return Title(self._owner, self.epoch, number, self._checksum)
+        return Title(self._owner, self.epoch, number, self._checksum, *self._code)
 
     def _path(self, number: int, suffix: str) -> Path:
         return self._directory / file_name(number, suffix)

@@ -38,6 +38,17 @@ class Damaged(Misuse):
     """A journal that nobody may go on from; the text says which file, where, and why."""
 
 
+class Code(NamedTuple):
+    """What reads and writes a journal. Inputs are told again to the same version only, for another one might
+    decide otherwise than was promised; snapshots are taken by every version with the same state format."""
+
+    version: str = ""
+    state: int = 0
+
+
+UNTOLD = Code()
+
+
 class Title(msgspec.Struct, frozen=True, array_like=True):
     """What a file begins with."""
 
@@ -47,6 +58,9 @@ class Title(msgspec.Struct, frozen=True, array_like=True):
     """The number of the first record; of a snapshot, of the record in it."""
     follows: int
     """The checksum of the record before the first one; of a snapshot, of the last one it covers. 0: none."""
+    version: str = ""
+    state: int = 0
+    """`Code` of who wrote it."""
 
 
 def title_bytes(title: Title) -> bytes:

@@ -2,14 +2,15 @@
 
 Law: what is given back is the newest snapshot and all records after it, up to the last one that can have been
 forced; or `Damaged` is raised. The end may be torn, for nobody was told of what was never forced. Whatever
-else is missing, changed, or another's is refused.
+else is missing, changed, or another's is refused. Another version's snapshot is taken if its state format is
+the same, another version's records are not: who closed in order left none.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aforesaid.ground import Disk
-from aforesaid.journal.records import Contents, Damaged, read
+from aforesaid.journal.records import UNTOLD, Code, Contents, Damaged, read
 
 SEGMENT, SNAPSHOT = ".journal", ".snapshot"
 
@@ -51,8 +52,9 @@ def numbered(names: list[str], suffix: str) -> list[tuple[int, str]]:
     return [(int(stem), name) for stem, name in stems if len(stem) == DIGITS and stem.isdecimal()]
 
 
-def recover(disk: Disk, directory: Path, owner: str, epoch_known: int = 0) -> Recovered:
-    """Read a journal. `epoch_known` is the highest epoch of this owner that anyone has heard of."""
+def recover(disk: Disk, directory: Path, owner: str, epoch_known: int = 0, code: Code = UNTOLD) -> Recovered:
+    """Read a journal. `epoch_known` is the highest epoch of this owner that anyone has heard of; `code` is to
+    go on from it."""
     try:
         names = disk.names(directory)
     except OSError as error:
@@ -61,13 +63,15 @@ def recover(disk: Disk, directory: Path, owner: str, epoch_known: int = 0) -> Re
     read_file = _Reader(disk, directory, owner).read
     found = Recovered()
     if snapshots:
-        found = _snapshot(snapshots[-1][1], read_file(*snapshots[-1]))
+        found = _snapshot(str(directory / snapshots[-1][1]), read_file(*snapshots[-1]), code)
         if not segments:
             raise Damaged(f"{directory}: what came after {snapshots[-1][1]} is missing")
     # What the snapshot covers may have come back, or was not removed yet.
     while len(segments) > 1 and segments[1][0] <= found.covers + 1:
         del segments[0]
-    found = _joined(found, [(name, read_file(number, name)) for number, name in segments])
+    found = _joined(
+        found, [(str(directory / name), read_file(number, name)) for number, name in segments], code
+    )
     if found.epoch < epoch_known:
         what = f"its last start was number {found.epoch}" if found.epoch else "there is none"
         raise Damaged(
@@ -95,14 +99,20 @@ class _Reader:
         return contents
 
 
-def _snapshot(name: str, contents: Contents) -> Recovered:
+def _snapshot(name: str, contents: Contents, code: Code) -> Recovered:
     if len(contents.records) != 1 or contents.torn_bytes:
         raise Damaged(f"{name}: the snapshot is damaged")
     title, record = contents.title, contents.records[0]
+    if title.state != code.state:
+        raise Damaged(
+            f"{name} is of version {title.version}, state format {title.state}; {code.version} reads format "
+            f"{code.state}: go on with {title.version}, replace the node by another one, or start its "
+            "group anew"
+        )
     return Recovered(title.epoch, record.data, title.first, checksum=title.follows)
 
 
-def _joined(found: Recovered, segments: list[tuple[str, Contents]]) -> Recovered:
+def _joined(found: Recovered, segments: list[tuple[str, Contents]], code: Code) -> Recovered:
     """The records of all segments, in one line."""
     epoch, checksum, last = found.epoch, found.checksum, found.covers
     forced = last
@@ -124,6 +134,12 @@ def _joined(found: Recovered, segments: list[tuple[str, Contents]]) -> Recovered
             if record.sequence == found.covers and record.checksum != found.checksum:
                 raise Damaged(f"{name} does not lead to the snapshot: it is of another history")
             if record.sequence > last:
+                if title.version != code.version:
+                    raise Damaged(
+                        f"{name} was not closed in order by version {title.version}, and {code.version} "
+                        "cannot stand by what that promised since its last snapshot: start it once more "
+                        f"with {title.version} and close it, then start {code.version}"
+                    )
                 records.append(record.data)
                 last = record.sequence
                 checksum = record.checksum if last <= forced else checksum

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aforesaid.core import MILLISECOND, Acknowledging, Linking, Nanoseconds, Speaker, Windowed
+from aforesaid.core.version import STATE_FORMAT, __version__
 from aforesaid.ground import ground
-from aforesaid.journal import Journal
+from aforesaid.journal import Code, Journal
 from aforesaid.journal.records import DATA_BYTES_MAX
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above, Carrier
@@ -42,6 +43,7 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
     transport = {
         "resend_ms": RESEND_MS[config.transport],
         "in_flight": IN_FLIGHT[config.transport],
+        "ordered": config.transport == "tcp",
         "early_max": config.queues.in_messages,
     }
     # What the transport and the queues ask of an algorithm that sends again by itself, if nobody says else.
@@ -53,7 +55,11 @@ def machine_of(config: Config, incarnation: int) -> Speaker:
         return machine
     resend_after = round(RESEND_MS[config.transport] * MILLISECOND)
     return perfectly_linked(
-        machine, resend_after, in_flight=IN_FLIGHT[config.transport], tells=tuple(config.peers)
+        machine,
+        resend_after,
+        in_flight=IN_FLIGHT[config.transport],
+        ordered=config.transport == "tcp",
+        tells=tuple(config.peers),
     )
 
 
@@ -98,9 +104,12 @@ def carrier_of(config: Config, incarnation: int, start: int, above: Above, book:
 
 def journal_of(config: Config) -> Journal:
     """Where a node that survives keeps what it was told."""
-    owner = f"{config.cluster}/{config.name} {config.entry.name} {config.entry.code_version}"
+    entry = config.entry
+    # Of an algorithm from outside its own version tells what its snapshots hold.
+    owner = f"{config.cluster}/{config.name} {entry.name} {entry.version}".rstrip()
     place = Path(str(config.directory)) / JOURNAL
-    return Journal(ground().disk, place, owner, snapshot_bytes=config.snapshot_bytes)
+    code = Code(__version__, STATE_FORMAT)
+    return Journal(ground().disk, place, owner, snapshot_bytes=config.snapshot_bytes, code=code)
 
 
 def frames_of(config: Config) -> Codec:

@@ -18,6 +18,10 @@ Silence. If the oldest message is overdue and nothing that left since has come, 
 as well, then nothing is known any more. Everything will have to go again, but for now the oldest goes alone,
 to ask; each time in vain the next wait is twice as long, up to `backoff_max` times. An answer ends it.
 
+Streams (`ordered`) keep order, and lose nothing as long as they stand. So there what left in one moment is
+not overtaken, an answer to what was sent again counts as one to its first sending, and it is not silent while
+anything comes: who reads slowly, or has stalled, is not flooded with what it has still to read.
+
 How much. At most `bound` messages are on their way; the others queue, and leave as acknowledgments come. Of
 those each loss takes a quarter, and each round trip adds one: where a share q of all is lost, that settles at
 4 / q. As long as it is below, by the losses seen lately, it doubles with each round trip instead. So random
@@ -87,6 +91,8 @@ class Pace(NamedTuple):
     backoff_max: int
     in_flight: int
     again: Tally
+    ordered: bool = False
+    """Whether frames keep their order, as on streams."""
 
 
 class RoundTrip:
@@ -145,12 +151,14 @@ class Flight(RoundTrip):
     __slots__ = (
         "backoff",
         "bound",
+        "heard",
         "latest",
         "lost",
         "order",
         "pace",
         "peer",
         "queue",
+        "repeated",
         "rings",
         "sent",
         "share",
@@ -180,6 +188,9 @@ class Flight(RoundTrip):
         """What was never sent."""
         self.latest: Nanoseconds = LOST
         """When the latest of those left that have come."""
+        self.heard: Nanoseconds = 0
+        self.repeated = 0
+        """On streams: when something came last, and up to which number some were sent again."""
 
     @property
     def flying(self) -> int:
@@ -219,8 +230,10 @@ class Flight(RoundTrip):
             if order[0] == number:
                 order.popleft()
             # If that was too soon, it answers an earlier sending.
-            if when > self.latest and now - when >= self.smoothed >> 1:
+            if when > self.latest and now - when >= self.smoothed >> 1 and number > self.repeated:
                 self.latest = when
+        if self.pace.ordered:
+            self.heard = now
         if 2 * flying >= self.bound or self.share or self.backoff > 1:
             self._grow(flying, flying - self.flying)
         if not sent:
@@ -308,14 +321,15 @@ class Flight(RoundTrip):
 
     def _deadline(self) -> Nanoseconds:
         when, wait = self._head(), self.overdue_after()
-        if when > self.latest:
+        if when > self.latest - self.pace.ordered:
+            when = max(when, self.heard)
             wait = max(wait, self.pace.resend_after) * self.backoff
         return when + wait
 
     def _lose(self, now: Nanoseconds) -> bool:
         """Take for lost what left no later than something that came, and is overdue; whether anything was."""
         order, sent, before = self.order, self.sent, self.strayed
-        end = min(self.latest, now - self.overdue_after())
+        end = min(self.latest - self.pace.ordered, now - self.overdue_after())
         while order:
             number = order[0]
             when = sent.get(number, LOST)
@@ -325,6 +339,7 @@ class Flight(RoundTrip):
             if when != LOST:
                 sent[number] = LOST
                 self.lost = appended(self.lost, number)
+                self._repeat(number)
                 self.strayed += 1
                 self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
                 self.share += (1 - self.share) / LATELY
@@ -338,6 +353,11 @@ class Flight(RoundTrip):
         self.sent = dict.fromkeys(sorted(self.sent), LOST)
         self.lost = deque(self.sent)
         self.strayed = len(self.sent)
+        self._repeat(self.lost[-1] if self.lost else 0)
         self.order = NONE
         self.bound = min(self.pace.in_flight, max(self.bound / 2, BOUND_MIN))
         self.backoff = min(2 * self.backoff, self.pace.backoff_max)
+
+    def _repeat(self, number: int) -> None:
+        if self.pace.ordered:
+            self.repeated = max(self.repeated, number)

@@ -7,7 +7,7 @@ import pytest
 
 from aforesaid.core import Misuse
 from aforesaid.ground import REAL
-from aforesaid.journal import WINDOWS, Damaged, GroupCommit, Journal, recover
+from aforesaid.journal import WINDOWS, Code, Damaged, GroupCommit, Journal, recover
 from aforesaid.world.disk import WorldDisk
 from support.journals import OWNER, PLACE, contents, disk_of, mounted, opened
 
@@ -164,6 +164,39 @@ def test_another_nodes_directory_is_refused() -> None:
     filled(disk, b"ab").close()
     with pytest.raises(Damaged, match="is of orders/alice, not of orders/bob"):
         recover(mounted(disk)[0], PLACE, "orders/bob")
+
+
+def test_another_version_goes_on_from_a_snapshot_of_the_same_format_and_from_nothing_else() -> None:
+    disk, older, newer = WorldDisk(), Code("1.0", 1), Code("1.1", 1)
+
+    def start(code: Code) -> Journal:
+        return Journal(mounted(disk)[0], PLACE, OWNER, code=code)
+
+    first = start(older)
+    first.snapshot(b"ab")
+    with pytest.raises(
+        Damaged, match=r"is of version 1\.0, state format 1; 2\.0 reads format 2: go on with 1\.0"
+    ):
+        start(Code("2.0", 2))
+    first.append(b"c")
+    first.close()
+    for _ in range(2):  # A refusal leaves it as it is.
+        with pytest.raises(
+            Damaged, match=r"not closed in order by version 1\.0.* once more with 1\.0 and close it"
+        ):
+            start(newer)
+    again = start(older)
+    assert again.recovered.records == [b"c"]
+    again.snapshot(b"abc")
+    again.close()
+    upgraded = start(newer)
+    assert (upgraded.recovered.snapshot, upgraded.recovered.records) == (b"abc", [])
+    upgraded.append(b"d")
+    upgraded.close()
+    # What it was told is its own to be told again, before its first snapshot, too.
+    assert start(newer).recovered.records == [b"d"]
+    with pytest.raises(Damaged, match=r"not closed in order by version 1\.1"):
+        start(older)
 
 
 def test_a_directory_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -260,3 +260,45 @@ def test_what_is_sent_again_is_counted_and_is_no_part_of_the_state() -> None:
     flight.expired(SECOND)
     assert (leaving(flight, SECOND), pace.again.count) == ([1], 1)
     assert freeze(pace) == before
+
+
+def test_on_a_stream_it_is_not_silent_while_anything_comes_and_nothing_of_one_moment_is_overtaken() -> None:
+    flight = Flight("b", PACE._replace(ordered=True, in_flight=1000))
+    for number in range(1, 101):
+        flight.enter(number, 0, Recorder())
+    now = 0
+    for number in range(1, 100):
+        due = deadline(flight)
+        assert due is not None
+        now += PACE.resend_after // 2
+        assert due > now
+        flight.came([number], now, Recorder())
+        assert leaving(flight, now) == []
+    due = deadline(flight)
+    assert due is not None
+    assert due >= now + PACE.resend_after
+    flight.expired(due)
+    assert leaving(flight, due) == [100]
+
+
+def test_on_a_stream_the_answer_to_what_was_sent_again_tells_nothing_of_the_others() -> None:
+    flight, now = measured(in_flight=1000)
+    flight.pace = flight.pace._replace(ordered=True)
+    for number in range(101, 111):
+        flight.enter(number, now, Recorder())
+    now += SECOND
+    flight.expired(now)
+    assert leaving(flight, now) == [101]
+    now += SECOND
+    flight.came([101], now, Recorder())
+    assert leaving(flight, now) == list(range(102, 111))
+    now += TRIP
+    flight.enter(111, now, Recorder())
+    flight.came([102], now, Recorder())
+    due = deadline(flight)
+    assert due is not None
+    assert due >= now + PACE.resend_after, "the others may still come"
+    now += 2 * TRIP
+    assert leaving(flight, now) == []
+    flight.came([111], now, Recorder())
+    assert leaving(flight, now) == list(range(103, 111)), "they left before what was sent once, and has come"

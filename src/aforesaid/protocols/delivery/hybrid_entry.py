@@ -33,6 +33,7 @@ class HybridOptions(Options, frozen=True):
         Positive,
         Meta(description="how many messages may be on their way to a peer at first; then loss decides"),
     ] = 32
+    ordered: Annotated[bool, Meta(description="whether frames keep their order, as on streams")] = False
     buffer_max: Annotated[Positive, Meta(description="how many messages may be unsent or unacknowledged")] = (
         2**20
     )

@@ -88,6 +88,7 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         resend_after: Nanoseconds = 50 * MILLISECOND,
         backoff_max: int = 8,
         in_flight: int = 32,
+        ordered: bool = False,
         buffer_max: int = 1 << 20,
         early_max: int = 1 << 16,
         batch: int = 256,
@@ -96,7 +97,7 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         self.me = me
         self.incarnation = incarnation
         self.retransmit = retransmit
-        self.pace = Pace(resend_after, backoff_max, in_flight, Tally())
+        self.pace = Pace(resend_after, backoff_max, in_flight, Tally(), ordered)
         self.buffer_max = buffer_max
         self.early_max = early_max
         self.u: SlidingArray[E] = SlidingArray()

@@ -77,12 +77,13 @@ class Links(Acknowledging, Explaining, Ordering, Repairing, Generic[Above]):
         resend_after: Nanoseconds = RESEND_AFTER,
         backoff_max: int = 8,
         in_flight: int = 32,
+        ordered: bool = False,
         tells: Sequence[Process] = (),
     ) -> None:
         self.above = above
         self.tells = tells
         """Who is told which peers are down; nobody, where a detector tells everyone."""
-        self.pace = Pace(resend_after, backoff_max, in_flight, Tally())
+        self.pace = Pace(resend_after, backoff_max, in_flight, Tally(), ordered)
         self.numbers: dict[Process, int] = {}
         """By peer, the number of the last message sent to it."""
         self.unacked: dict[Process, dict[int, Any]] = {}
