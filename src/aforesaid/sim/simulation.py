@@ -266,7 +266,7 @@ class Simulation:
             seat.machine.receive(source, message, self.now, seat)
             if seat.handed:
                 self._hand_over(seat)
-            if seat.fresh and receiving is not None:
+            if (seat.fresh or seat.held) and receiving is not None:
                 receiving.settle(seat, self.now)
         elif seat.up:
             seat.inbox.append((self._receive, source, message))
@@ -283,7 +283,7 @@ class Simulation:
             return
         if seat.handed:
             self._hand_over(seat)
-        if seat.fresh and self.receiving is not None:
+        if (seat.fresh or seat.held) and self.receiving is not None:
             self.receiving.settle(seat, self.now)
 
     def _receive(self, seat: Seat, source: Process, message: Any) -> None:
