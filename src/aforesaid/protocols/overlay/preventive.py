@@ -36,30 +36,16 @@ processes end strongly connected.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import (
-    Effects,
-    Explaining,
-    Keeping,
-    Linking,
-    MessageId,
-    Nanoseconds,
-    Payload,
-    Process,
-    Remembering,
-)
-from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
-from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import keywords
+from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, Remembering
 from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid
-from aforesaid.protocols.overlay.link_options import LinkOptions
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from aforesaid.protocols.overlay.preventive_views import Opening, Views
 from aforesaid.structures import Received
 
 
-class Preventive(Views, Linking, Explaining, Keeping, Remembering):
+class Preventive(Views, Linking, Remembering):
     """One process of a dynamic overlay."""
 
     def __init__(
@@ -403,21 +389,3 @@ class Preventive(Views, Linking, Explaining, Keeping, Remembering):
             "joining": int(self.joining is not None),
             "outside": len(self.unsaid),
         }
-
-
-def _make(setup: Setup, options: LinkOptions) -> Preventive:
-    settings = keywords(options, handshake_ms="patience")
-    return Preventive(setup.me, setup.group, setup.incarnation, **settings)
-
-
-ENTRY = Algorithm(
-    name="preventive",
-    title="preventive broadcast: new links are made safe before they are used",
-    sources=(cite("nedelec2018preventive", "corrected"), cite("nedelec2018forget", "table 1")),
-    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
-    promises=(*RELIABLE, *ORDER),
-    metadata="one id and one link",
-    make=_make,
-    options=LinkOptions,
-    linked=True,
-)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from aforesaid.core import MessageId, Nanoseconds, Process, Reason
+from aforesaid.core import Explaining, Keeping, MessageId, Nanoseconds, Process, Reason
 from aforesaid.protocols.overlay.frames import Lid, Said
 from aforesaid.protocols.overlay.holding import Kept, oldest_of, reasons_of
 
@@ -21,7 +21,7 @@ class Opening:
         """What was delivered since the ping of this number."""
 
 
-class Views:
+class Views(Explaining, Keeping):
     """The links out of one process and into it. A newcomer's first link is in both views, under one name."""
 
     def __init__(self, me: Process, incarnation: int, founding: Iterable[Lid]) -> None:
