@@ -144,7 +144,7 @@ def test_what_is_kept_for_a_new_link_waits_for_its_handshake(tmp_path: Path) -> 
     waits = [wait for wait in held if wait.reason.kind == "handshake"]
     assert waits
     assert all(wait.until_ns is not None and 0 < wait.until_ns - wait.since_ns < SECOND for wait in waits)
-    assert any("for the handshake of the new link to " in line for line in Telling(ways).longest_held(9))
+    assert any("on the new link to " in line for line in Telling(ways).longest_held(9))
     # And at the time, to whoever asks.
     assert any("tells in their handshake that it has all that came before" in each["why"] for each in seen)
     assert all(each["seconds"] < 1 for each in seen)

@@ -99,8 +99,8 @@ PHRASES = {
     "unnamable": "until there were fewer messages to name to {peer}",
     "queued": "for acks of {peer} for what had been sent before it",
     "outside": "outside of the group",
-    "handshake": "for the handshake of the new link to {peer}, before it could leave on that",
-    "given up": "for the handshake of a new link to {peer}, which was given up",
+    "handshake": "on the new link to {peer} only, for its handshake",
+    "given up": "on a new link to {peer} only, for a handshake that was given up",
     "no room": "for its application to take what had come before",
 }
 """By kind of wait, what it was for."""

@@ -13,10 +13,13 @@ from aforesaid.report.markup import Html, badge, table
 
 GRAVITY = ("violated", "unknown", "kept")
 
+BESIDE_MAX = 4
+"""Of more algorithms each has a row."""
+
 
 def matrix(found: Findings) -> str:
-    """Algorithms down, properties across; in how many of its runs an algorithm broke each. What was broken
-    comes first: on a narrow screen the last columns are out of sight."""
+    """In how many of its runs an algorithm broke each property. A few algorithms stand beside each other, for
+    properties across are wider than the page; what was broken comes first, and is in sight either way."""
     verdicts = found.rows("verdicts")
     algorithms = _algorithms(found)
     cells: dict[tuple[str, str], list[Row]] = {}
@@ -29,8 +32,11 @@ def matrix(found: Findings) -> str:
         worst[row["property"]] = min(gravity, worst.get(row["property"], gravity))
     properties = sorted(worst, key=worst.__getitem__)
     names = list(dict.fromkeys(name for name, _ in cells))
-    rows = [[name, *(_cell(cells.get((name, prop), ())) for prop in properties)] for name in names]
     caption = "What each algorithm promised and kept, in how many of its runs"
+    if len(names) <= BESIDE_MAX:
+        rows = [[prop, *(_cell(cells.get((name, prop), ())) for name in names)] for prop in properties]
+        return table(caption, ["property", *names], rows, len(names) + 1)
+    rows = [[name, *(_cell(cells.get((name, prop), ())) for prop in properties)] for name in names]
     return table(caption, ["algorithm", *properties], rows, len(properties) + 1)
 
 

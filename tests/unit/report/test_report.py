@@ -183,14 +183,20 @@ def test_what_was_not_promised_and_not_kept_is_as_loud_as_the_rest(tmp_path: Pat
         "Kept: all that was required of 3 runs was kept. Not promised, and not kept: causal in 2 runs."
     )
     cells = re.findall(r"<td>(.*?)</td>", text)
-    matrix = cells[cells.index("reliable") :][:3]
+    # What was broken comes first.
+    matrix = cells[cells.index("causal") :][:4]
     assert [re.sub("<[^>]*>", "", cell) for cell in matrix] == [
-        "reliable",
+        "causal",
         "\u2717\u00a0not promised, not kept 2 of 3",
+        "fifo",
         "\u2713\u00a0kept 3 of 3",
     ]
     assert 'class="badge violated"' in matrix[1]
     assert "causal (not promised): p0 delivered" in text
+    # Of many algorithms each has a row.
+    many = [{**row, "run": f"{row['run']}{number}", "note": ""} for number in range(5) for row in rows[:2]]
+    text = page(read_findings([write(tmp_path / "many", verdicts=many)]))
+    assert '<th scope="col">algorithm</th><th scope="col">causal</th>' in text
 
 
 def test_a_sweep_that_judged_its_runs_tells_what_was_not_promised_and_not_kept(tmp_path: Path) -> None:
