@@ -78,6 +78,11 @@ def test_a_violation_is_found_by_clicking(
         assert 60 < x < 1030
         assert 50 < y < 760
     keep_picture(shown, "violation")
+    # What was broken next is in sight below the first few; the others come when asked for.
+    fifo = check(traces["unordered"]).verdicts["fifo"]
+    assert shown.locator("details[open] .found").count() == 2 * 5
+    shown.click("details:has-text('fifo') .others")
+    assert shown.locator("details:has-text('fifo') .found").count() == min(len(fifo.witnesses), 200)
     # The mark itself can be clicked, too.
     shown.keyboard.press("Escape")
     assert not shown.is_visible("#story")
