@@ -49,7 +49,8 @@ run audit "$OUT/traces" --out "$OUT/audit"
 
 echo
 echo "6. What happened, who took part and the verdict, on one page."
-run report "$OUT/audit" "$OUT/traces/run=nodes" --note "$OUT/cluster/what-happened.txt" --out "$OUT/report.html"
+run report "$OUT/audit" "$OUT/traces/run=nodes" --note "$OUT/cluster/what-happened.txt" --view "$OUT/view.html" \
+    --out "$OUT/report.html"
 
 echo
 echo "7. All three runs to explore, message by message: which one broke the order, why one waited, what the nodes did."

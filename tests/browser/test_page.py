@@ -78,6 +78,11 @@ def test_a_violation_is_found_by_clicking(
         assert 60 < x < 1030
         assert 50 < y < 760
     keep_picture(shown, "violation")
+    # What was broken next is in sight below the first few; the others come when asked for.
+    fifo = check(traces["unordered"]).verdicts["fifo"]
+    assert shown.locator("details[open] .found").count() == 2 * 5
+    shown.click("details:has-text('fifo') .others")
+    assert shown.locator("details:has-text('fifo') .found").count() == min(len(fifo.witnesses), 200)
     # The mark itself can be clicked, too.
     shown.keyboard.press("Escape")
     assert not shown.is_visible("#story")
@@ -189,6 +194,13 @@ def test_an_address_leads_to_a_message_and_follows_what_is_chosen(open_page: Ope
     shown.fill("#search input", "p1#999")
     shown.press("#search input", "Enter")
     assert shown.inner_text("#story h2") == "p1#3"
+    # One that leads nowhere says so; the next one is followed.
+    for address, told in (("#run=causal&m=p1%23999", "no message p1#999"), ("#run=other", "no run other")):
+        astray = open_page(demo, address)
+        assert f"There is {told} here, where the address leads." in astray.inner_text("#findings")
+        astray.evaluate("location.hash = '#run=causal&m=p2%235'")
+        astray.wait_for_selector("#story h2:has-text('p2#5')")
+        assert not astray.query_selector("#lost")
 
 
 def test_filters_hide_processes_messages_and_what_is_concurrent(open_page: Open, demo: Path) -> None:

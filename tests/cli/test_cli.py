@@ -73,6 +73,15 @@ def test_what_was_not_promised_and_not_kept_is_told_and_counts_for_nothing(afore
     assert code == 0
     assert "not promised, not kept: causal was broken " in out
     assert "; first: p" in out
+    # Of several runs the last line is read most.
+    aforesaid("simulate", "talk.toml", "--run", "w")
+    _, out, _ = aforesaid("check", "traces")
+    assert out.splitlines()[-2:] == [
+        "2 runs: 2 kept, 0 violated, 0 unknown",
+        "not promised, not kept: fifo in 1 run, causal in 1 run",
+    ]
+    _, out, _ = aforesaid("simulate", "talk.toml", "--algorithm", "reliable", "--seeds", "1")
+    assert out.splitlines()[-1] == "not promised, not kept: fifo in 1 run, causal in 1 run"
 
 
 def test_a_run_cut_short_exits_3(aforesaid: Run) -> None:

@@ -249,8 +249,8 @@ class UnsafeHop(Links):
 class SafeAtOnce(Handshake):
     """The new link carries copies from β on: ρ is not awaited."""
 
-    def _beta(self, opening: Lid, route: Any, out: Any) -> bool:
-        fits = super()._beta(opening, route, out)
+    def _beta(self, opening: Lid, route: Any, now: Any, out: Any) -> bool:
+        fits = super()._beta(opening, route, now, out)
         if fits:
             self._flush(opening, self.links.outgoing[opening], out)
         return fits

@@ -27,7 +27,8 @@ from aforesaid.pipeline.auditing.sifted import TABLES
 from aforesaid.pipeline.auditing.work import Whole, perform
 from aforesaid.pipeline.session import SparkOptions, spark_session
 from aforesaid.pipeline.tasks import run_tasks
-from aforesaid.trace.parquet import find_runs, open_trace
+from aforesaid.sim import Scenario, simulate_into
+from aforesaid.trace.parquet import ParquetSink, find_runs, open_trace
 from aforesaid.trace.parquet.schema import SCHEMAS
 from support.commands import command
 from support.injected import Injected, injected, write
@@ -263,6 +264,14 @@ def audit_command(
     monkeypatch.chdir(tmp_path)
 
     return command(monkeypatch, capsys, "audit")
+
+
+def test_what_was_not_promised_and_not_kept_is_told_and_counts_for_nothing(audit_command: Any) -> None:
+    scenario = {"algorithm": "reliable", "processes": 3, "workload": [{"kind": "rate", "per_second": 40}]}
+    with ParquetSink(Path("traces"), "r") as sink:
+        simulate_into(sink, Scenario.of(scenario), "r")
+    code, out, _ = audit_command("traces", "--out", "out")
+    assert (code, out.splitlines()[-1]) == (0, "not promised, not kept: fifo in 1 run, causal in 1 run")
 
 
 def test_bad_rows_are_set_aside_and_counted(

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 from aforesaid.trace.telling import Telling
 from aforesaid.trace.why import Ways
-from world.node_stage import Stage, play
+from world.node_stage import PORT, Stage, play
 
 FLIGHT_NS = 1_000_000
 """A datagram takes between one and two of it there."""
@@ -115,6 +116,38 @@ def test_a_killed_node_and_its_eviction_are_events(tmp_path: Path) -> None:
         "evict",
     ]
     assert {"suspect", "stop"} <= {kind for kind, process in told if process == 0}
+
+
+def test_what_is_kept_for_a_new_link_waits_for_its_handshake(tmp_path: Path) -> None:
+    """Four exchange neighbours while they talk: what is said while a link is being opened is kept for it."""
+    seen: list[dict[str, Any]] = []
+
+    async def scene(stage: Stage) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp", "receipts": True}
+        await stage.start("a", **facts, options={"period_ms": 200})
+        for name in "bcd":
+            contact = [f"{stage.world.host('a')}:{PORT}"]
+            await stage.start(name, contact=contact, **facts, options={"period_ms": 200})
+        for _ in range(300):
+            for name in "bcd":
+                await stage.say(name, b"something")
+                seen.extend(stage.nodes[name].waits())
+            await asyncio.sleep(0.004)
+        for name in "dcba":
+            await stage.world.on(stage.machines[name], stage.nodes[name].close)
+        written(stage, tmp_path)
+
+    play(scene)
+    trace = ingested(tmp_path)
+    ways = Ways(trace)
+    held = [wait for message in range(len(trace.messages)) for wait in ways.held(message)]
+    waits = [wait for wait in held if wait.reason.kind == "handshake"]
+    assert waits
+    assert all(wait.until_ns is not None and 0 < wait.until_ns - wait.since_ns < SECOND for wait in waits)
+    assert any("on the new link to " in line for line in Telling(ways).longest_held(9))
+    # And at the time, to whoever asks.
+    assert any("tells in their handshake that it has all that came before" in each["why"] for each in seen)
+    assert all(each["seconds"] < 1 for each in seen)
 
 
 def test_frames_wait_for_an_application_that_takes_nothing(tmp_path: Path) -> None:

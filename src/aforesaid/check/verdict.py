@@ -116,6 +116,14 @@ class Report:
         verdicts = [self.verdicts[name] for name in self.required]
         return sorted(verdicts, key=lambda verdict: gravity.index(verdict.value))
 
+    def broken_unpromised(self) -> list[str]:
+        """What nobody promised and nobody kept: it counts for no verdict, but whoever reads one must know."""
+        return [
+            name
+            for name, verdict in self.verdicts.items()
+            if name not in self.required and verdict.value == "violated"
+        ]
+
     def to_dict(self) -> dict[str, object]:
         return {
             "run": self.run.run,

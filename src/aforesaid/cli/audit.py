@@ -118,10 +118,12 @@ def _print_where_to_look(found: Audit, path: str) -> None:
 
 def _print_table(outcomes: Sequence[Outcome]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("run", "verdict", "violated or unknown", "deliveries", "refused rows"):
-        table.add_column(
-            column, no_wrap=True, justify="right" if column in ("deliveries", "refused rows") else "left"
-        )
+    # A name cut short is another name: rather it goes on in the next line.
+    table.add_column("run", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("violated or unknown", overflow="fold")
+    for column in ("deliveries", "refused rows"):
+        table.add_column(column, no_wrap=True, justify="right")
     for outcome in outcomes:
         verdicts = [] if outcome.report is None else outcome.report.required_verdicts()
         names = ", ".join(verdict.property for verdict in verdicts if verdict.value != "kept")
@@ -155,6 +157,10 @@ def _print_summary(found: Audit, out: str) -> None:
             ("written", out),
         ],
     )
+    reports = [outcome.report for outcome in found.outcomes if outcome.report is not None]
+    broken = [name for report in reports for name in report.broken_unpromised()]
+    if broken:
+        show.out.print(f"not promised, not kept: {show.in_runs(broken)}")
 
 
 def _mega(count: int) -> str:

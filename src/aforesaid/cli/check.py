@@ -29,6 +29,9 @@ def check_runs(path: str, properties: list[str] | None, witnesses: int, as_json:
             f"{show.counted(len(reports), 'run')}: {kept} kept, {values.count('violated')} violated, ", end=""
         )
         show.out.print(f"{values.count('unknown')} unknown")
+        broken = [name for report in reports for name in report.broken_unpromised()]
+        if broken:
+            show.out.print(f"not promised, not kept: {show.in_runs(broken)}")
     return EXIT_OF_VALUE[worst(values)]
 
 
@@ -57,12 +60,11 @@ def print_report(report: Report) -> None:
 
 
 def print_unpromised(report: Report) -> None:
-    """What nobody promised and nobody kept: the verdict does not count it, but a reader must know."""
-    for name, verdict in report.verdicts.items():
-        if name not in report.required and verdict.value == "violated":
-            times = "once" if verdict.violations == 1 else f"{verdict.violations:,} times"
-            first = f"; first: {verdict.witnesses[0].sentence}" if verdict.witnesses else ""
-            show.out.print(Text(f"  not promised, not kept: {name} was broken {times}{first}"))
+    for name in report.broken_unpromised():
+        verdict = report.verdicts[name]
+        times = "once" if verdict.violations == 1 else f"{verdict.violations:,} times"
+        first = f"; first: {verdict.witnesses[0].sentence}" if verdict.witnesses else ""
+        show.out.print(Text(f"  not promised, not kept: {name} was broken {times}{first}"))
 
 
 def _judge(run: Place, properties: list[str] | None, witnesses: int) -> Report:

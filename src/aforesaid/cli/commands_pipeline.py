@@ -179,6 +179,9 @@ def report(
     note: Annotated[
         Path | None, Option(help="A text to put first: what was done, a line for each thing.")
     ] = None,
+    view: Annotated[
+        Path | None, Option(help="The page that `aforesaid view` makes of the same runs: links lead into it.")
+    ] = None,
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Make one page to read of what was run, judged and measured. Needs no Spark.
@@ -187,4 +190,4 @@ def report(
     """
     from aforesaid.cli.report import write_report
 
-    write_report(directories, out, note, force)
+    write_report(directories, out, note, view, force)

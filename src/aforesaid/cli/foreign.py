@@ -190,18 +190,8 @@ def _write_page(out: Path, trace: ParquetTrace, report: Report, told: str) -> No
     from aforesaid.report.findings import Findings
     from aforesaid.report.page import page
 
-    run = report.run.run
-    verdicts = [
-        {"run": run, "required": name in report.required, **verdict.to_dict(), "property": name}
-        for name, verdict in report.verdicts.items()
-    ]
-    violations = [
-        {"run": run, "rank": rank, **witness.to_dict()}
-        for verdict in report.verdicts.values()
-        for rank, witness in enumerate(verdict.witnesses)
-    ]
-    tables = {"verdicts": verdicts, "violations": violations}
-    found = Findings([str(trace.path)], tables, traces=[trace], drawn=True, note=told)
+    found = Findings([str(trace.path)], traces=[trace], drawn=True, note=told)
+    found.judged(report)
     try:
         out.write_text(page(found))
     except OSError as error:

@@ -72,11 +72,17 @@ def _print(facts: dict[str, Any], latency: list[dict[str, Any]]) -> None:
     lines = [row for row in latency if row["measure"] != "above_optimum"]
     told = any(row["measure"] != "latency" for row in lines)
     table = Table(
-        title="latency, ms", title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim"
+        title="latency, ms",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+        header_style="dim",
     )
+    # A name cut short is another name: no_waiting and no_waiting_gc.
     for column in ("algorithm", "n", "setting", *(["measure"] if told else [])):
-        table.add_column(column)
-    for column in ("deliveries", "mean", "p50", "p99", "max", "mean above optimum"):
+        table.add_column(column, overflow="fold")
+    for column in ("deliveries", "mean", "p50", "p99", "max", "mean above\noptimum"):
         table.add_column(column, justify="right")
     for row in lines[:SHOWN_MAX]:
         above = optimal.get(_group(row)) if row["measure"] == "latency" else None

@@ -1,5 +1,6 @@
 """`aforesaid report`: one page to read."""
 
+import os
 from pathlib import Path
 
 from aforesaid.cli import show
@@ -8,12 +9,17 @@ from aforesaid.report.findings import read_findings
 from aforesaid.report.page import page
 
 
-def write_report(directories: list[Path], out: Path, note: Path | None, force: bool) -> None:
+def write_report(
+    directories: list[Path], out: Path, note: Path | None, view: Path | None, force: bool
+) -> None:
     if out.exists() and not force:
         raise Misuse(f"{out} exists; choose another --out or pass --force")
     found = read_findings(directories)
     if note is not None:
         found.note = _text(note)
+    if view is not None:
+        # As a browser that reads the report finds it.
+        found.explorer = Path(os.path.relpath(view, out.parent)).as_posix()
     text = page(found)
     try:
         out.write_text(text)

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -51,6 +52,11 @@ def print_json(value: Any) -> None:
 def counted(number: int, what: str) -> str:
     """One run, 2 runs."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def in_runs(names: Iterable[str]) -> str:
+    """Of names, one for each run that has it: in how many runs."""
+    return ", ".join(f"{name} in {counted(count, 'run')}" for name, count in Counter(names).items())
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,13 +88,14 @@ def simulate_seeds(
     first = _scenario(path, seed, named, settings)
     values: dict[str, int] = {"kept": 0, "violated": 0, "unknown": 0}
     failures: list[dict[str, Any]] = []
-    deliveries = 0
+    deliveries, broken = 0, list[str]()
     with show.progress("simulating and judging", seeds) as move:
         for done in range(seeds):
             scenario = msgspec.structs.replace(first, seed=first.seed + done)
-            value, failure, delivered = _judged(scenario)
+            value, failure, unpromised, delivered = _judged(scenario)
             values[value] += 1
             deliveries += delivered
+            broken += unpromised
             if failure:
                 failures.append({"seed": scenario.seed, "verdict": value, **failure})
             move(completed=done + 1, note=f"{values['violated']} violated")
@@ -103,9 +105,12 @@ def simulate_seeds(
     for failure in failures:
         failure["replay"] = shlex.join([*replay, "--seed", str(failure["seed"])])
     if as_json:
-        show.print_json({"seeds": seeds, "deliveries": deliveries, **values, "failures": failures})
+        told = {"seeds": seeds, "deliveries": deliveries, **values, "unpromised": Counter(broken)}
+        show.print_json({**told, "failures": failures})
     else:
         _print_seeds(first, seeds, deliveries, values, failures)
+        if broken:
+            show.out.print(f"not promised, not kept: {show.in_runs(broken)}")
     return EXIT_OF_VALUE[worst([value for value, count in values.items() if count])]
 
 
@@ -209,8 +214,9 @@ def _of_overlays(counters: Counters) -> list[tuple[str, str]]:
     return [(name, text) for name, count, text in facts if count]
 
 
-def _judged(scenario: Experiment) -> tuple[str, dict[str, Any], int]:
-    """One seed: the verdict, what was wrong, how much was delivered. A crash of ours stops no other seed."""
+def _judged(scenario: Experiment) -> tuple[str, dict[str, Any], list[str], int]:
+    """One seed: the verdict, what was wrong, what was broken that nobody promised, how much was delivered. A
+    crash of ours stops no other seed."""
     if isinstance(scenario, Paper):
         from aforesaid.cli.simulate_fleet import judged_fleet
 
@@ -218,9 +224,9 @@ def _judged(scenario: Experiment) -> tuple[str, dict[str, Any], int]:
     try:
         outcome, trace = simulate(scenario)
     except SimulationFailed as error:
-        return "violated", {"property": OWN_INVARIANT, "sentence": str(error)}, 0
+        return "violated", {"property": OWN_INVARIANT, "sentence": str(error)}, [], 0
     report = check(trace)
-    return report.value(), first_failure(report), outcome.deliveries
+    return report.value(), first_failure(report), report.broken_unpromised(), outcome.deliveries
 
 
 def first_failure(report: Report) -> dict[str, Any]:
@@ -235,7 +241,8 @@ def _print_seeds(
     scenario: Experiment, seeds: int, deliveries: int, values: dict[str, int], failures: list[dict[str, Any]]
 ) -> None:
     show.out.print(
-        f"{scenario.label}: {seeds:,} seeds from {scenario.seed}, {deliveries:,} deliveries judged: "
+        f"{scenario.label}: {show.counted(seeds, 'seed')} from {scenario.seed}, "
+        f"{deliveries:,} deliveries judged: "
         f"{values['kept']:,} kept, {values['violated']:,} violated, {values['unknown']:,} unknown"
     )
     for failure in failures[:5]:

@@ -36,15 +36,15 @@ def simulate_fleet_once(paper: Paper, out: str, run: str, force: bool, as_json: 
     return EXIT_KEPT if row.ended == "drained" else EXIT_UNKNOWN
 
 
-def judged_fleet(paper: Paper) -> tuple[str, dict[str, Any], int]:
-    """One seed: the verdict, what was wrong, how much the traced processes delivered."""
+def judged_fleet(paper: Paper) -> tuple[str, dict[str, Any], list[str], int]:
+    """One seed: the verdict, what was wrong, or broken and not promised, how much the traced delivered."""
     sink = MemorySink()
     try:
         trace_fleet(paper.plan(), sink, "judged")
     except FleetStopped as error:
-        return _value(error), {"property": OWN_INVARIANT, "sentence": str(error)}, 0
+        return _value(error), {"property": OWN_INVARIANT, "sentence": str(error)}, [], 0
     report = check(sink.trace)
-    return report.value(), first_failure(report), len(sink.trace.delivery_message)
+    return report.value(), first_failure(report), report.broken_unpromised(), len(sink.trace.delivery_message)
 
 
 def _value(error: FleetStopped) -> str:

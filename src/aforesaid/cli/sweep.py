@@ -109,6 +109,9 @@ def _print(planned: Plan, rows: list[Row], seconds: float) -> None:
         values = [row["verdict"] for row in rows]
         judged = ", ".join(f"{values.count(value):,} {value}" for value in ("kept", "violated", "unknown"))
         lines.append(("verdicts", judged))
+        broken = [name for row in rows if row["unpromised"] for name in row["unpromised"].split(", ")]
+        if broken:
+            lines.append(("not promised", f"and not kept: {show.in_runs(broken)}"))
     lines += [("took", f"{seconds:.1f} s"), ("traces", facts["traces"]), ("table", facts["table"])]
     show.print_facts("sweep", lines)
     _print_some("violated", [(row["run"], row["evidence"], None) for row in facts["violated"]])

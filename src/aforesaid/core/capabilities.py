@@ -189,6 +189,14 @@ class Explaining(Protocol):
         """Why it is not sent, acknowledged, permitted or delivered yet; Misuse if it was never said here."""
 
 
+@runtime_checkable
+class Keeping(Protocol):
+    """Keeps messages for links that are being opened."""
+
+    def kept(self) -> tuple[Reason, ...]:
+        """For each such link the oldest message, why it waits, and since when."""
+
+
 Ids: TypeAlias = tuple[tuple[Process, int, int], ...]
 """MessageIds, or what is equal to them: as they come off the wire they are plain tuples."""
 

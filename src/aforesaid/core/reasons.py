@@ -62,6 +62,8 @@ _SENTENCES = {
     "missing cause": "{message} arrived, but {cause}, which its author had delivered first, has not.",
     "untold": "why {message} waits, if it does, its algorithm cannot tell.",
     "outside": "{peer} has not been let into the group yet; what it says waits here.",
+    "handshake": "{message} is kept for the new link to {peer} until {peer} tells in their handshake that it "
+    "has all that came before; messages kept: {number}.",
     "no room": "{message} arrived, but the application of {holder} has not taken what came before.",
 }
 """By kind, how it is said."""
@@ -72,8 +74,13 @@ LYING = frozenset(
 )
 """The kinds of reasons for which a message that came is not delivered."""
 
-HELD = frozenset(("missing permit", "behind", "unnamable", "queued", "outside"))
+HELD = frozenset(("missing permit", "behind", "unnamable", "queued", "outside", "handshake"))
 """Those for which a message that was said is not sent."""
+
+
+def whom(reason: Reason) -> Process | None:
+    """For whom a message is held back; None: for everyone."""
+    return None if reason.kind == "outside" else reason.peer
 
 
 def worded(reason: Reason) -> str:
@@ -92,6 +99,8 @@ PHRASES = {
     "unnamable": "until there were fewer messages to name to {peer}",
     "queued": "for acks of {peer} for what had been sent before it",
     "outside": "outside of the group",
+    "handshake": "on the new link to {peer} only, for its handshake",
+    "given up": "on a new link to {peer} only, for a handshake that was given up",
     "no room": "for its application to take what had come before",
 }
 """By kind of wait, what it was for."""

@@ -17,7 +17,7 @@ from aforesaid.protocols.delivery import (
     rst,
 )
 from aforesaid.protocols.frontier import with_frontier
-from aforesaid.protocols.overlay import link_memory, prc_entries, preventive
+from aforesaid.protocols.overlay import link_memory, prc_entries, preventive_entries
 
 __all__ = ["CATALOG", "Algorithm", "Setup", "algorithm"]
 
@@ -30,7 +30,7 @@ _ENTRIES = (
     with_frontier(newtop.ENTRY),
     with_frontier(tree.ENTRY),
     with_frontier(link_memory.ENTRY),
-    with_frontier(preventive.ENTRY),
+    with_frontier(preventive_entries.ENTRY),
     *map(with_frontier, prc_entries.ENTRIES),
     hybrid_basic.ENTRY,
     hybrid_sps.ENTRY,

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aforesaid.check import Report
 from aforesaid.core import Misuse
 from aforesaid.trace.parquet import ParquetTrace, open_trace
 
@@ -40,8 +41,12 @@ class Findings:
     """What the audit says of itself."""
     traces: list[ParquetTrace] = field(default_factory=list)
     """Runs to be told in detail."""
+    reports: dict[str, Report] = field(default_factory=dict)
+    """The judgements on them, by run."""
     drawn: bool = False
     """Whether they are drawn even where nothing was violated."""
+    explorer: str = ""
+    """Where the explorer page of these runs is, as links say it; empty: there is none."""
     note: str = ""
     """What was done, in the words of whoever did it."""
     made: str = ""
@@ -52,6 +57,22 @@ class Findings:
 
     def has(self, names: Sequence[str]) -> bool:
         return any(name in self.tables for name in names)
+
+    def judged(self, report: Report) -> None:
+        """The judgement on one of the traces; it counts unless an audit has told of that run."""
+        run = report.run.run
+        self.reports[run] = report
+        if any(row["run"] == run for row in self.rows("verdicts")):
+            return
+        self.tables.setdefault("verdicts", []).extend(
+            {"run": run, "required": name in report.required, **verdict.to_dict(), "property": name}
+            for name, verdict in report.verdicts.items()
+        )
+        self.tables.setdefault("violations", []).extend(
+            {"run": run, "rank": rank, **witness.to_dict()}
+            for verdict in report.verdicts.values()
+            for rank, witness in enumerate(verdict.witnesses)
+        )
 
 
 def read_findings(directories: Sequence[Path]) -> Findings:

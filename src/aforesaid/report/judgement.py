@@ -4,13 +4,11 @@ from collections import Counter
 from html import escape
 
 from aforesaid.report.findings import Findings, Row
-from aforesaid.report.markup import badge, section, table
-from aforesaid.report.matrix import matrix, unpromised
+from aforesaid.report.markup import Html, badge, explored, section, table
+from aforesaid.report.matrix import GRAVITY, matrix, names_of, swept_only, unpromised
 
 SENTENCES_MAX = 20
 """Violations told on the page."""
-
-_GRAVITY = ("violated", "unknown", "kept")
 
 
 def headline(found: Findings) -> tuple[str, str]:
@@ -36,26 +34,27 @@ def headline(found: Findings) -> tuple[str, str]:
             f"{failing}",
         )
     kept = f"Kept: all that was required of {runs} was kept."
-    return ("unknown" if failed else "kept"), f"{kept}{failing}"
+    return ("unknown" if failing else "kept"), f"{kept}{failing}"
 
 
 def section_of_verdicts(found: Findings) -> str:
     """Each property over all runs, what each algorithm kept, then the violations as sentences."""
     verdicts = [row for row in found.rows("verdicts") if row["required"]]
+    swept = _of_the_sweep(found)
     if not verdicts:
-        return _section_of_checks(found)
+        return section("Verdict", swept) if swept else ""
     rows = []
     for name in dict.fromkeys(row["property"] for row in verdicts):
         ours = [row for row in verdicts if row["property"] == name]
         counts = Counter(row["value"] for row in ours)
-        worst = next(value for value in _GRAVITY if counts[value])
-        figures = [f"{counts[value]:,}" for value in reversed(_GRAVITY)]
+        worst = next(value for value in GRAVITY if counts[value])
+        figures = [f"{counts[value]:,}" for value in reversed(GRAVITY)]
         rows.append([name, badge(worst), *figures, f"{sum(row['violations'] for row in ours):,}"])
-    rows.sort(key=lambda row: next(place for place, value in enumerate(_GRAVITY) if value in row[1]))
+    rows.sort(key=lambda row: next(place for place, value in enumerate(GRAVITY) if value in row[1]))
     columns = ["property", "verdict", "runs kept", "unknown", "violated", "violations"]
     body = table("What was required, over all runs", columns, rows, 2)
     body += matrix(found)
-    return section("Verdict", body + _sentences(found) + _notes(verdicts) + _counted(found.summary))
+    return section("Verdict", body + _sentences(found) + _notes(verdicts) + _counted(found.summary) + swept)
 
 
 def section_of_failures(found: Findings) -> str:
@@ -80,10 +79,8 @@ def _values(found: Findings) -> dict[str, str]:
     for row in found.rows("verdicts"):
         if row["required"]:
             before = values.get(row["run"], "kept")
-            values[row["run"]] = min(before, row["value"], key=_GRAVITY.index)
-    if values:
-        return values
-    return {row["run"]: row["verdict"] for row in found.rows("sweep") if row["verdict"]}
+            values[row["run"]] = min(before, row["value"], key=GRAVITY.index)
+    return values | {row["run"]: row["verdict"] for row in swept_only(found)}
 
 
 def _broken(found: Findings) -> set[str]:
@@ -92,16 +89,27 @@ def _broken(found: Findings) -> set[str]:
     }
 
 
-def _section_of_checks(found: Findings) -> str:
-    """The verdicts of a sweep that judged its own runs."""
-    judged = [row for row in found.rows("sweep") if row["verdict"]]
+def _of_the_sweep(found: Findings) -> str:
+    """The verdicts of a sweep that judged its own runs, on those of which nobody else has told."""
+    judged = swept_only(found)
     if not judged:
         return ""
-    counts = Counter(row["verdict"] for row in judged)
-    rows = [[badge(value), f"{counts[value]:,}"] for value in _GRAVITY if counts[value]]
-    told = [(row["run"], row["evidence"]) for row in judged if row["evidence"]]
-    body = table("Runs, as judged during the sweep", ["verdict", "runs"], rows, 1) + _list(told)
-    return section("Verdict", body)
+    by_name: dict[str, list[Row]] = {}
+    for row in judged:
+        by_name.setdefault(row["algorithm"], []).append(row)
+    rows = []
+    for name, ours in by_name.items():
+        counts = Counter(row["verdict"] for row in ours)
+        broken = Counter(prop for row in ours for prop in names_of(row.get("unpromised")))
+        told = ", ".join(f"{prop} in {count:,}" for prop, count in sorted(broken.items()))
+        # Sweeps before 0.2 looked at what was required only.
+        nothing = "" if all("unpromised" in row for row in ours) else "not told"
+        worst = next(value for value in GRAVITY if counts[value])
+        figures = [f"{counts[value]:,}" for value in reversed(GRAVITY)]
+        rows.append([name, badge(worst), badge("violated", told) if told else nothing, *figures])
+    columns = ["algorithm", "verdict", "not promised, not kept", "runs kept", "unknown", "violated"]
+    evidence = [(row["run"], row["evidence"], Html("")) for row in judged if row["evidence"]]
+    return table("Runs, as judged during the sweep", columns, rows, 3) + _list(evidence)
 
 
 def _sentences(found: Findings) -> str:
@@ -111,18 +119,22 @@ def _sentences(found: Findings) -> str:
     for row in sorted(found.rows("violations"), key=lambda row: row["rank"]):
         promised = (row["run"], row["property"]) in required
         words = "" if promised else " (not promised)"
-        told.append((not promised, row["run"], f"{row['property']}{words}: {row['sentence']}"))
+        link = explored(found.explorer, row["run"], row.get("message") or "")
+        told.append((not promised, row["run"], f"{row['property']}{words}: {row['sentence']}", link))
     told.sort(key=lambda each: each[0])
-    return _list([(run, sentence) for _, run, sentence in told])
+    # Not all that were counted were put into words.
+    counted = sum(row["violations"] for row in found.rows("verdicts"))
+    return _list([line[1:] for line in told], counted)
 
 
-def _list(told: list[tuple[str, str]]) -> str:
+def _list(told: list[tuple[str, str, Html]], counted: int = 0) -> str:
     if not told:
         return ""
     items = "".join(
-        f"<li><strong>{escape(run)}</strong>, {escape(text)}</li>\n" for run, text in told[:SENTENCES_MAX]
+        f"<li><strong>{escape(run)}</strong>, {escape(text)} {link}</li>\n"
+        for run, text, link in told[:SENTENCES_MAX]
     )
-    return f"<ol>\n{items}</ol>{_more(len(told))}"
+    return f"<ol>\n{items}</ol>{_more(max(counted, len(told)))}"
 
 
 def _more(count: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from urllib.parse import quote
 
 STYLE = files(__package__).joinpath("page.css").read_text()
 
@@ -50,12 +51,21 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], n
     )
 
 
-def figure(svg: str, description: str, caption: str) -> str:
-    """A drawing, what it shows in words for who cannot see it, and what to look for."""
+def figure(svg: str, description: str, caption: str, more: str = "") -> str:
+    """A drawing, what it shows in words for who cannot see it, and what to look for; more is HTML."""
     return (
         f'<figure><div role="img" aria-label="{escape(description)}">{svg}</div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>\n"
+        f"<figcaption>{escape(caption)}{' ' if more else ''}{more}</figcaption></figure>\n"
     )
+
+
+def explored(page: str, run: str, message: str = "") -> Html:
+    """A link into the explorer page, to a run or a message of it; nothing where there is no page."""
+    if not page:
+        return Html("")
+    place = f"run={quote(run, safe='')}" + (f"&m={quote(message, safe='')}" if message else "")
+    words = f"Explore {message or 'this run'}"
+    return Html(f'<a href="{escape(quote(page))}#{escape(place)}">{escape(words)}</a>')
 
 
 def folded(title: str, body: str) -> str:

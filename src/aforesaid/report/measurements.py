@@ -1,6 +1,10 @@
-"""The measurements on the page: latency, space and traffic over time, growth with the size of the group."""
+"""The measurements on the page: latency, space and traffic over time, growth with the size of the group.
 
-from collections.abc import Sequence
+Every group size and setting has its figure. The largest group's is shown, the others are folded below it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from aforesaid.report.figures import (
     LINES_MAX,
@@ -21,6 +25,11 @@ _SERIES_FIRST = ("frames_sent_per_second",)
 _LEFT_OUT = ("messages", "deliveries", "frames_sent")
 """Numbers that grow because more is said in a larger group, whatever the algorithm."""
 
+FIGURES_MAX = 30
+"""Of each kind, so many figures are on the page; the tables have the numbers of all."""
+
+P = TypeVar("P")
+
 
 def section_of_latency(found: Findings) -> str:
     """How long messages took: a distribution for each setting at the largest size, and a table of all."""
@@ -28,51 +37,61 @@ def section_of_latency(found: Findings) -> str:
     if not rows:
         return ""
     algorithms = _algorithms(found)
-    bins = [row for row in _at_largest(found.rows("histogram")) if row["measure"] == "latency"]
+    bins = [row for row in found.rows("histogram") if row["measure"] == "latency"]
     shown = [row for row in bins if row["algorithm"] in algorithms]
-    panels = [
-        Panel(setting or "all runs", distribution([row for row in shown if row["setting"] == setting]))
-        for setting in _distinct(shown, "setting")[:PANELS_MAX]
-    ]
-    body = ""
-    if panels:
-        size = shown[0]["processes"]
+    settings = _distinct(shown, "setting")
+    together = [settings[at : at + PANELS_MAX] for at in range(0, len(settings), PANELS_MAX)]
+    parts = [(size, named) for size in reversed(_distinct(shown, "processes")) for named in together]
+
+    def draw(size: int, named: Sequence[str]) -> str:
+        ours = [row for row in shown if row["processes"] == size and row["setting"] in named]
+        panels = [
+            Panel(setting or "all runs", distribution([row for row in ours if row["setting"] == setting]))
+            for setting in _distinct(ours, "setting")
+        ]
+        if not panels:
+            return ""
         words = "; ".join(
             f"{row['algorithm']}{_and(row['setting'])}: half within {plain(row['p50_ms'])} ms, "
             f"99 % within {plain(row['p99_ms'])} ms"
             for row in rows
-            if row["processes"] == size and row["measure"] == "latency"
+            if row["processes"] == size and row["setting"] in named and row["measure"] == "latency"
         )
-        body = figure(
+        return figure(
             latency_figure(panels, algorithms),
             f"Share of deliveries made within a time, {size} processes. {words}",
-            f"Share of deliveries made within a time, {size} processes: further left is faster.",
+            f"Share of deliveries made within a time, {size} processes: further left is faster."
+            + _left_out(found),
         )
+
+    body = _all_of(parts, lambda part: draw(*part), "Of the other groups and settings")
     return section("Latency", body + _latency_table(found) + _took_table(found), _optimum_told(found))
 
 
 def section_of_series(found: Findings) -> str:
     """What was held and sent over the time of the runs."""
     algorithms = _algorithms(found)
-    rows = [row for row in _at_largest(found.rows("series")) if row["algorithm"] in algorithms]
-    if not rows:
-        return ""
-    setting = _distinct(rows, "setting")[-1]
-    rows = [row for row in rows if row["setting"] == setting]
+    rows = [row for row in found.rows("series") if row["algorithm"] in algorithms]
+    parts = _parts(rows, lambda row: row["processes"])
+    body = _all_of(parts, lambda part: _series_of(part, algorithms), "Of the other groups and settings")
+    return section("Space and traffic over time", body) if body else ""
+
+
+def _series_of(rows: Sequence[Row], algorithms: Sequence[str]) -> str:
+    """Of one group size and setting."""
     names = _ranked([row for row in rows if row["high"] > 0], _SERIES_FIRST)[:PANELS_MAX]
     if not names:
         return ""
     panels = [
         Panel(_title(name), over([row for row in rows if row["metric"] == name], "time_ms")) for name in names
     ]
-    where = f"{rows[0]['processes']} processes{_and(setting)}"
-    body = figure(
+    where = f"{rows[0]['processes']} processes{_and(rows[0]['setting'])}"
+    return figure(
         series_figure(panels, algorithms),
         f"Over time, {where}: {', '.join(panel.title for panel in panels)}. "
         + "; ".join(f"greatest {_title(name)} {plain(_peak(rows, name))}" for name in names),
         f"Summed over all processes; mean of the runs, shaded from the least to the greatest; {where}.",
     )
-    return section("Space and traffic over time", body)
 
 
 def section_of_growth(found: Findings) -> str:
@@ -85,30 +104,68 @@ def section_of_growth(found: Findings) -> str:
     ]
     if not rows:
         return ""
-    setting = _distinct(rows, "setting")[-1]
-    chosen = [row for row in rows if row["setting"] == setting]
-    wanted = [row for row in chosen if not row["metric"].endswith(("_peak", "_max_ms"))]
-    names = _ranked(wanted, _GROWTH_FIRST)[:PANELS_MAX]
-    panels = [
-        Panel(_title(name), over([row for row in chosen if row["metric"] == name], "processes"))
-        for name in names
-    ]
+    names = _to_draw(rows)
     lines = [
         [_title(row["metric"]), row["algorithm"], row["setting"], f"n^{row['exponent']:.2f}"]
         for row in _last_of_line(rows)
         if row["metric"] in names
     ]
-    words = "; ".join(
-        f"{metric} of {name}: {power}" for metric, name, place, power in lines if place == setting
-    )
-    body = figure(
-        growth_figure(panels, algorithms),
-        f"Against the number of processes: {words}",
-        f"Where both axes are logarithmic a straight line is a power of n{_and(setting)}.",
-    )
+    parts = _parts(rows, lambda _: 0)
+    body = _all_of(parts, lambda part: _growth_of(part, algorithms), "Of other settings")
     columns = ["what", "algorithm", "setting", "grows like"]
     body += folded("All powers of n", table("The power of n that fits best", columns, lines, 3))
     return section("Growth with the group", body)
+
+
+def _to_draw(rows: Sequence[Row]) -> list[str]:
+    wanted = [row for row in rows if not row["metric"].endswith(("_peak", "_max_ms"))]
+    return _ranked(wanted, _GROWTH_FIRST)[:PANELS_MAX]
+
+
+def _growth_of(chosen: Sequence[Row], algorithms: Sequence[str]) -> str:
+    """Of one setting."""
+    names = _to_draw(chosen)
+    if not names:
+        return ""
+    panels = [
+        Panel(_title(name), over([row for row in chosen if row["metric"] == name], "processes"))
+        for name in names
+    ]
+    words = "; ".join(
+        f"{_title(row['metric'])} of {row['algorithm']}: n^{row['exponent']:.2f}"
+        for row in _last_of_line(chosen)
+        if row["metric"] in names
+    )
+    return figure(
+        growth_figure(panels, algorithms),
+        f"Against the number of processes: {words}",
+        f"Where both axes are logarithmic a straight line is a power of n{_and(chosen[0]['setting'])}.",
+    )
+
+
+def _parts(rows: Sequence[Row], size: Callable[[Row], int]) -> list[list[Row]]:
+    """The rows of each size and setting: the largest first, and of one size the last setting."""
+    parts: dict[tuple[int, str], list[Row]] = {}
+    for row in rows:
+        parts.setdefault((size(row), row["setting"]), []).append(row)
+    return [parts[key] for key in sorted(parts, reverse=True)]
+
+
+def _all_of(parts: Sequence[P], draw: Callable[[P], str], title: str) -> str:
+    """The first figure, and the others folded below it."""
+    drawn = [each for each in map(draw, parts[:FIGURES_MAX]) if each]
+    others = drawn[1:]
+    left = len(parts) - FIGURES_MAX
+    more = f'<p class="note">... and {left:,} more, in the tables only</p>' if left > 0 else ""
+    return "".join(drawn[:1]) + (
+        folded(f"{title} ({len(others):,})", "".join(others) + more) if others else ""
+    )
+
+
+def _left_out(found: Findings) -> str:
+    """Whoever looks at figures must know of whom they show nothing."""
+    left = _distinct(found.rows("latency"), "algorithm")[LINES_MAX:]
+    return f" Figures show {LINES_MAX} algorithms and leave out {', '.join(left)}." if left else ""
 
 
 def _latency_table(found: Findings) -> str:
@@ -179,12 +236,7 @@ def _algorithms(found: Findings) -> list[str]:
     return _distinct(found.rows("latency"), "algorithm")[:LINES_MAX]
 
 
-def _at_largest(rows: Sequence[Row]) -> list[Row]:
-    largest = max((row["processes"] for row in rows), default=0)
-    return [row for row in rows if row["processes"] == largest]
-
-
-def _distinct(rows: Sequence[Row], key: str) -> list[str]:
+def _distinct(rows: Sequence[Row], key: str) -> list[Any]:
     return sorted({row[key] for row in rows})
 
 

@@ -8,13 +8,14 @@ from aforesaid.report.findings import AUDIT, METRICS, SWEEP, Findings, Row
 from aforesaid.report.judgement import headline, section_of_failures, section_of_verdicts
 from aforesaid.report.markup import STYLE, facts, section
 from aforesaid.report.measurements import section_of_growth, section_of_latency, section_of_series
-from aforesaid.report.runs import section_of_note, sections_of_traces
+from aforesaid.report.runs import judge_traces, section_of_note, sections_of_traces
 
 SEEDS_TOLD = 12
 
 
 def page(found: Findings) -> str:
     """The whole page."""
+    judge_traces(found)
     value, sentence = headline(found)
     sections = [
         section_of_note(found),

@@ -1,12 +1,13 @@
 """Runs told in detail on the page: what was done, in words, and who took part."""
 
+import shlex
 from html import escape
 
 import numpy as np
 
 from aforesaid.check import check
 from aforesaid.report.findings import Findings
-from aforesaid.report.markup import facts, figure, folded, section, table
+from aforesaid.report.markup import Html, explored, facts, figure, folded, section, table
 from aforesaid.report.spacetime import Choice, around, from_first, lanes, spacetime
 from aforesaid.trace.parquet import ParquetTrace
 
@@ -23,11 +24,18 @@ def section_of_note(found: Findings) -> str:
     return section("What happened", f"<ul>\n{items}</ul>") if lines else ""
 
 
+def judge_traces(found: Findings) -> None:
+    """The checker looks at runs that nobody has judged, or whose first violation is to be drawn."""
+    for trace in found.traces:
+        if trace.run.run not in found.reports and trace.delivery_count <= DRAWN_MAX:
+            found.judged(check(trace))
+
+
 def sections_of_traces(found: Findings) -> str:
-    return "".join(_section_of(trace, found.drawn) for trace in found.traces)
+    return "".join(_section_of(trace, found) for trace in found.traces)
 
 
-def _section_of(trace: ParquetTrace, drawn: bool) -> str:
+def _section_of(trace: ParquetTrace, found: Findings) -> str:
     run, processes, messages = trace.run, trace.processes, trace.messages
     lines = [
         ("algorithm", run.algorithm),
@@ -58,17 +66,19 @@ def _section_of(trace: ParquetTrace, drawn: bool) -> str:
         for process, log in trace.logs()
     ]
     columns = ["process", "in the end", "said", "delivered"]
-    body = facts(lines) + table("Who took part", columns, rows, 2) + picture_of(trace, drawn)
+    body = facts(lines) + table("Who took part", columns, rows, 2) + picture_of(trace, found)
+    if found.explorer:
+        body += f"<p>{explored(found.explorer, run.run)}</p>"
     scenario = folded("The scenario, to run it again", f"<pre>{escape(run.scenario)}</pre>")
     return section(f"The run {run.run}", body + (scenario if run.scenario != "{}" else ""))
 
 
-def picture_of(trace: ParquetTrace, drawn: bool) -> str:
+def picture_of(trace: ParquetTrace, found: Findings) -> str:
     """The first violation, drawn with what came before it; if there is none, how the run begins, if it is to
     be drawn at all. Nothing if the run is large."""
-    if trace.delivery_count > DRAWN_MAX:
+    report = found.reports.get(trace.run.run)
+    if report is None:
         return ""
-    report = check(trace)
     witnesses = [
         witness
         for verdict in sorted(report.verdicts.values(), key=lambda each: each.property not in report.required)
@@ -76,14 +86,21 @@ def picture_of(trace: ParquetTrace, drawn: bool) -> str:
         if witness.position is not None and witness.message_index >= 0
     ]
     if not witnesses:
-        return _beginning_of(trace) if drawn and len(trace.messages) else ""
+        return _beginning_of(trace) if found.drawn and len(trace.messages) else ""
     first = witnesses[0]
     rows = around(trace, first.message_index, DRAWN_MESSAGES)
     marked = {(each.process_index, each.message_index): each.sentence for each in witnesses}
     drawing = spacetime(trace, Choice(rows, lanes(trace, rows), marked))
     promised = "" if first.property in report.required else ", which was not promised"
     caption = f"The first violation of {first.property}{promised}: {first.sentence}"
-    return figure(drawing.svg(), f"Space-time diagram around {first.message}. {first.sentence}", caption)
+    described = f"Space-time diagram around {first.message}. {first.sentence}"
+    link = explored(found.explorer, trace.run.run, first.message)
+    return figure(drawing.svg(), described, caption, link or _to_explore(trace))
+
+
+def _to_explore(trace: ParquetTrace) -> Html:
+    words = shlex.join(["aforesaid", "view", str(trace.path)])
+    return Html(f"To explore it: <code>{escape(words)}</code>")
 
 
 def _beginning_of(trace: ParquetTrace) -> str:

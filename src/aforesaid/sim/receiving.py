@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from aforesaid.core import MessageId, Nanoseconds, Process, Reason
 from aforesaid.core.fields import PAYLOAD, marked, way_to
-from aforesaid.core.reasons import HELD, LYING
+from aforesaid.core.reasons import HELD, LYING, whom
 from aforesaid.trace import Tracer
 from aforesaid.trace.story import SINCE_SAID
 
@@ -97,10 +97,10 @@ class Receiving:
         """It has said it, and its tracer knows it. What has left for everyone was not held back."""
         if audience is None or seat.index in audience:
             seat.fresh[said] = -1
-        if said in seat.held and seat.explaining is not None:
+        if seat.explaining is not None and (said in seat.held or seat.linking is not None):
             # The first reason for each peer: one more may follow, but none is needed to go on.
             reasons = reversed(seat.explaining.reasons(said.message_id))
-            seat.held[said] = {reason.peer: reason for reason in reasons if reason.kind in HELD}
+            seat.held[said] = {whom(reason): reason for reason in reasons if reason.kind in HELD}
             if not seat.held[said]:
                 del seat.held[said]
 
@@ -210,18 +210,23 @@ class Receiving:
 
     def settle(self, seat: "Seat", now: Nanoseconds) -> None:
         """The turn is over: what came and was not delivered lies here, and what lies may wait for more."""
+        if seat.held and seat.linking is not None:
+            self._let_go(seat, now)
         fresh, seat.fresh = seat.fresh, {}
         for said, source in fresh.items():
             key = seat.index, said.message
             if source != EARLIER:
-                self._lying[key] = Lying(said, source, now)
+                lying = self._lying[key] = Lying(said, source, now)
             elif key in self._lying:
                 lying = self._lying[key]
                 lying.before.append(_reason_row(lying, now))
                 lying.since = now
             else:
                 continue
-            self._ask(seat, self._lying[key])
+            if not self._ask(seat, lying):
+                # It was refused, with the link it came on: if it is delivered, then because it comes again.
+                del self._lying[key]
+                said.reached.discard(seat.index)
 
     def close(self) -> None:
         """The run is over: what still waits has no delivery to be told by."""
@@ -237,16 +242,35 @@ class Receiving:
                 if reason is not None:
                     self._wait(said, reason, -1)
 
-    def _ask(self, seat: "Seat", lying: Lying) -> None:
+    def _let_go(self, seat: "Seat", now: Nanoseconds) -> None:
+        """A link that is given up waits for nothing. What was said first goes first, so the oldest tells."""
+        still: set[Process | None] = set()
+        for said, waits in list(seat.held.items()):
+            for peer, reason in list(waits.items()):
+                if reason is None or reason.kind != "handshake" or peer in still:
+                    continue
+                reasons = () if seat.explaining is None else seat.explaining.reasons(said.message_id)
+                if any(each.kind == "handshake" and each.peer == peer for each in reasons):
+                    still.add(peer)
+                else:
+                    self._wait(said, waits.pop(peer)._replace(kind="given up"), now)  # type: ignore[union-attr]
+            if not waits:
+                del seat.held[said]
+
+    def _ask(self, seat: "Seat", lying: Lying) -> bool:
+        """Whether it lies here; if that is not known, it is taken to."""
         lying.kind, lying.peer, lying.cause = "", -1, -1
         if seat.explaining is None:
-            return
+            return True
         for reason in seat.explaining.reasons(lying.said.message_id):
+            if reason.kind == "at once":
+                return False
             if reason.kind in LYING:
                 lying.kind, lying.peer, lying.cause = self._row(reason)
                 if lying.cause >= 0:
                     self._awaited.setdefault((seat.index, lying.cause), []).append(lying)
-                return
+                break
+        return True
 
     def _wait(self, said: Said, reason: Reason, until: Nanoseconds) -> None:
         """It was held back where it was said."""

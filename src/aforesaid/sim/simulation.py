@@ -10,16 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
-from aforesaid.core import (
-    MILLISECOND,
-    Busy,
-    MessageId,
-    Misuse,
-    Nanoseconds,
-    Process,
-    Speaker,
-    Timer,
-)
+from aforesaid.core import MILLISECOND, Busy, MessageId, Misuse, Nanoseconds, Process, Speaker, Timer
 from aforesaid.protocols.catalog import Algorithm, Setup, algorithm
 from aforesaid.protocols.links.perfect import perfectly_linked
 from aforesaid.sim.chance import Chance
@@ -88,9 +79,7 @@ class Simulation:
             scenario.network, Chance(scenario.seed, "network"), self.counters, self._schedule_frame
         )
         self.seats: dict[Process, Seat] = {}
-        self.receiving: Receiving | None = None
-        if receipts is not False:
-            self.receiving = Receiving(tracer, self.seats)
+        self.receiving = None if receipts is False else Receiving(tracer, self.seats)
         self._receipts_max = sys.maxsize if receipts else DELIVERIES_MAX
         for name in scenario.names:
             self.seat(name, scenario.names)
@@ -266,7 +255,7 @@ class Simulation:
             seat.machine.receive(source, message, self.now, seat)
             if seat.handed:
                 self._hand_over(seat)
-            if seat.fresh and receiving is not None:
+            if (seat.fresh or seat.held) and receiving is not None:
                 receiving.settle(seat, self.now)
         elif seat.up:
             seat.inbox.append((self._receive, source, message))
@@ -283,7 +272,7 @@ class Simulation:
             return
         if seat.handed:
             self._hand_over(seat)
-        if seat.fresh and self.receiving is not None:
+        if (seat.fresh or seat.held) and self.receiving is not None:
             self.receiving.settle(seat, self.now)
 
     def _receive(self, seat: Seat, source: Process, message: Any) -> None:

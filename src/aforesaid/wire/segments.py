@@ -58,6 +58,8 @@ WAIT_KINDS = (
     "behind",
     "unnamable",
     "queued",
+    "handshake",
+    "given up",
 )
 """What messages wait for (`core.reasons`), by number: it may grow, and nothing in it may move."""
 _HEAD = Struct(">II")

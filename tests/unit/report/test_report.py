@@ -156,7 +156,8 @@ def test_everything_is_on_the_page_in_words_a_person_can_check(everything: list[
     ):
         assert words in text, words
     assert "What this page lacks" not in text
-    assert text.count("<svg") == 3
+    # Of latency and of what is held a figure for each of two sizes; growth is of both.
+    assert text.count("<svg") == 5
 
 
 def test_what_was_not_promised_and_not_kept_is_as_loud_as_the_rest(tmp_path: Path) -> None:
@@ -182,23 +183,93 @@ def test_what_was_not_promised_and_not_kept_is_as_loud_as_the_rest(tmp_path: Pat
         "Kept: all that was required of 3 runs was kept. Not promised, and not kept: causal in 2 runs."
     )
     cells = re.findall(r"<td>(.*?)</td>", text)
-    matrix = cells[cells.index("reliable") :][:3]
+    # What was broken comes first.
+    matrix = cells[cells.index("causal") :][:4]
     assert [re.sub("<[^>]*>", "", cell) for cell in matrix] == [
-        "reliable",
-        "\u2713\u00a0kept 3 of 3",
+        "causal",
         "\u2717\u00a0not promised, not kept 2 of 3",
+        "fifo",
+        "\u2713\u00a0kept 3 of 3",
     ]
-    assert 'class="badge violated"' in matrix[2]
+    assert 'class="badge violated"' in matrix[1]
     assert "causal (not promised): p0 delivered" in text
+    # Of many algorithms each has a row.
+    many = [{**row, "run": f"{row['run']}{number}", "note": ""} for number in range(5) for row in rows[:2]]
+    text = page(read_findings([write(tmp_path / "many", verdicts=many)]))
+    assert '<th scope="col">algorithm</th><th scope="col">causal</th>' in text
+
+
+def test_a_sweep_that_judged_its_runs_tells_what_was_not_promised_and_not_kept(tmp_path: Path) -> None:
+    rows = [
+        {
+            **SWEPT,
+            "run": f"reliable-s{seed}",
+            "algorithm": "reliable",
+            "verdict": "kept",
+            "unpromised": broken,
+        }
+        for seed, broken in enumerate(("fifo, causal", "causal", None))
+    ]
+    rows.append({**rows[2], "run": "waiting-s0", "algorithm": "waiting"})
+    swept = write(tmp_path / "sweep", sweep=rows)
+    text = page(read_findings([swept]))
+    assert heading(text) == (
+        "Kept: all that was required of 4 runs was kept. "
+        "Not promised, and not kept: causal in 2 runs, fifo in 1 run."
+    )
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", text)]
+    told = ["\u2717\u00a0causal in 2, fifo in 1", "3", "0", "0"]
+    assert cells == ["reliable", "\u2713\u00a0kept", *told, "waiting", "\u2713\u00a0kept", "", "1", "0", "0"]
+    # An audit of one of the runs does not hide what the sweep found of the others.
+    verdicts = [{**row, "run": "waiting-s0"} for row in verdict_rows("violated")[:2]]
+    both = page(read_findings([swept, write(tmp_path / "audit", verdicts=verdicts)]))
+    assert heading(both) == (
+        "Violated: 1 of 4 runs broke what was required: causal. "
+        "Not promised, and not kept: causal in 2 runs, fifo in 1 run."
+    )
+
+
+def test_every_group_size_and_setting_has_its_figures(tmp_path: Path) -> None:
+    tables = metric_tables()
+    for name in ("latency", "histogram", "series", "growth", "runs"):
+        tables[name] = [
+            {**row, "setting": setting} for row in tables[name] for setting in ("loss=0", "loss=0.1")
+        ]
+    outline = Outline()
+    outline.feed(page(read_findings([write(tmp_path / "metrics", **tables)])))
+    beginnings = [words.partition(":")[0].partition(". ")[0] for words in outline.described]
+    assert beginnings == [
+        "Share of deliveries made within a time, 8 processes",
+        "Share of deliveries made within a time, 4 processes",
+        *(f"Over time, {size} processes, loss={loss}" for size in (8, 4) for loss in ("0.1", "0")),
+        "Against the number of processes",
+        "Against the number of processes",
+    ]
 
 
 def test_the_first_violation_of_a_run_is_drawn(tmp_path: Path) -> None:
     scenario = {"algorithm": "reliable", "processes": 3, "workload": [{"kind": "rate", "per_second": 40}]}
     with ParquetSink(tmp_path, "r") as sink:
         simulate_into(sink, Scenario.of(scenario), "r")
-    text = page(read_findings([tmp_path / "run=r"]))
+    found = read_findings([tmp_path / "run=r"])
+    text = page(found)
     assert text.count("<svg") == 1
     assert "The first violation of fifo, which was not promised: p" in text
+    # Whoever draws a violation has judged, and says so at the top.
+    assert heading(text) == (
+        "Kept: all that was required of 1 run was kept. "
+        "Not promised, and not kept: causal in 1 run, fifo in 1 run."
+    )
+    assert "What each algorithm promised and kept" in text
+    assert f"<code>aforesaid view {tmp_path / 'run=r'}</code>" in text
+    # With the explorer's page links lead into it.
+    first = found.reports["r"].verdicts["fifo"].witnesses[0]
+    found.explorer = "a page.html"
+    link = (
+        f'<a href="a%20page.html#run=r&amp;m={first.message.replace("#", "%23")}">Explore {first.message}</a>'
+    )
+    assert page(found).count(link) >= 2
+    assert '<a href="a%20page.html#run=r">Explore this run</a>' in page(found)
     assert "<dt>seed</dt><dd>1</dd>" in text
     assert "&quot;algorithm&quot;:&quot;reliable&quot;" in text
     assert re.search(r"of \d{4}-\d\d-\d\d\.</p>", text)
@@ -247,7 +318,7 @@ def test_the_page_is_well_formed_and_every_figure_is_described(everything: list[
     outline = Outline()
     outline.feed(page(read_findings(everything)))
     assert outline.open == []
-    assert len(outline.described) == 3
+    assert len(outline.described) == 5
     assert all(len(words) > 20 for words in outline.described)
 
 
@@ -301,6 +372,7 @@ def test_many_algorithms_and_rows_do_not_break_it(tmp_path: Path) -> None:
         ]
     text = page(read_findings([write(tmp_path / "many", **tables)]))
     assert "... and 8 more" in text
+    assert "Figures show 8 algorithms and leave out pak6" in text
 
 
 def test_words_of_others_are_never_html(tmp_path: Path) -> None:

@@ -118,6 +118,40 @@ def test_a_protocol_is_asked_only_about_what_waits(monkeypatch: pytest.MonkeyPat
     assert 0 < len(asked) <= waited < len(trace.messages) / 2
 
 
+REWIRE = {"kind": "rewire", "per_second": 60, "open": 3, "close": 1, "reopen": 1, "flap": 1, "reopen_ms": 40}
+CHURN = {"kind": "churn", "joins_per_second": 6, "leaves_per_second": 3, "crashes_per_second": 2}
+SPRAYED = {"handshake_ms": 800, "period_ms": 100}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "faults"),
+    [
+        ("prc", {"handshake_ms": 800}, [REWIRE, CHURN]),
+        ("preventive", {"handshake_ms": 800}, [REWIRE, CHURN]),
+        ("prc_spray", SPRAYED, [CHURN]),
+    ],
+)
+def test_what_is_kept_for_new_links_and_by_newcomers_has_its_reason(
+    algorithm: str, options: dict[str, Any], faults: list[dict[str, Any]]
+) -> None:
+    network = {"fifo": True, "delay": {"kind": "uniform", "min_ms": 1, "max_ms": 60}}
+    facts = {"algorithm": algorithm, "options": options, "fault": faults, "network": network, "seed": 2}
+    trace, plain = (run(told, processes=8, **facts) for told in (True, False))
+    assert trace.run.digest == plain.run.digest
+    waits = trace.story.waits
+    # Every wait has its reason: what was refused with its link lies nowhere.
+    assert set(waits.kind) - {"given up"} == {"handshake", "outside"}
+    for kind, process, message, until in zip(
+        waits.kind, waits.process.tolist(), waits.message.tolist(), waits.until_ns.tolist(), strict=True
+    ):
+        assert trace.messages.origin[message] == process
+        # What waits at the end waits where a process has come to its own.
+        if until < 0:
+            assert trace.processes.fate[process] != "alive", f"{kind}, message {message}"
+        else:
+            assert until > trace.messages.time_ns[message]
+
+
 def test_faults_are_events() -> None:
     trace = run(
         fault=[

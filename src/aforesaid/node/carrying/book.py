@@ -6,6 +6,7 @@ the same stream, once for each stream and incarnation. The newest incarnation's 
 Who is to be tried first, and who is gone, is the business of `protocols.membership.acquaintances`.
 """
 
+from collections.abc import Callable
 from itertools import islice
 
 from aforesaid.core import Message, Misuse, Process, declaration_of
@@ -32,6 +33,14 @@ class Book(Acquaintances[Entry]):
 
     def has(self, address: Address) -> bool:
         return any(_parsed(entry) == address for entry in self.likeliest(but=""))
+
+    def of_a_group(
+        self, me: Process, neighbours: frozenset[Process], choose: Callable[[int], int]
+    ) -> set[Entry]:
+        """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""
+        other = self.anyone({me, *neighbours}, lambda label, count: choose(count))
+        names = neighbours if other is None else neighbours | {other}
+        return {entry for name in names if (entry := self.entry(name)) is not None}
 
     def named_in(self, frame: Message) -> list[Entry]:
         """Those whom a frame names and who may have to be reached because of it: not those of mere copies."""

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused, declaration_of
+from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
 from aforesaid.ground import ground
 from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
@@ -178,7 +178,7 @@ class StreamCarrier:
         self._inlet.reassembly.forget(peer)
 
     def buffered(self) -> int:
-        return max((_waiting(peer) for peer in self.peers.values()), default=0)
+        return max((peer.waiting for peer in self.peers.values()), default=0)
 
     def pause(self) -> None:
         self._paused = True
@@ -277,7 +277,7 @@ class StreamCarrier:
         return peer
 
     def _write(self, peer: Peer, records: list[bytes]) -> None:
-        room = self._config.queues.link_bytes - _waiting(peer)
+        room = self._config.queues.link_bytes - peer.waiting
         size = sum(map(len, records))
         if size > room:
             # It does not take what is said to it. A link that loses a part of what was said on it is no link
@@ -316,12 +316,11 @@ class StreamCarrier:
     def _tell_of_the_elder(self, neighbours: frozenset[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
-        known = self._acquaintances(neighbours)
+        known = self._book.of_a_group(self._me.source, neighbours, self._choose)
         for name in sorted(neighbours):
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
-                news = self._news(peer, known)
-                if news:
+                if news := self._news(peer, known):
                     self._write(peer, [*news, word])
                 else:
                     peer.stream.write(word)
@@ -338,24 +337,14 @@ class StreamCarrier:
         """One of whom is not known who is there: it may be in another part of the group, or was down when
         this node began, and nobody else need know of it."""
         if self._choose(CONTACT_BEATS) == 0:
-            unknown = [
-                each for each in self._contacts - self._switchboard.looked_up if not self._book.has(each)
-            ]
+            asked = self._contacts - self._switchboard.looked_up
+            unknown = sorted(each for each in asked if not self._book.has(each))
             if unknown:
-                self._switchboard.look_up(sorted(unknown)[self._choose(len(unknown))])
-
-    def _acquaintances(self, neighbours: frozenset[Process]) -> set[Entry]:
-        """Whom the neighbours should know if this process is gone: each other, and by and by everyone."""
-        other = self._book.anyone({self._me.source, *neighbours}, lambda label, count: self._choose(count))
-        names = neighbours if other is None else neighbours | {other}
-        return {entry for name in names if (entry := self._book.entry(name)) is not None}
+                self._switchboard.look_up(unknown[self._choose(len(unknown))])
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        naming = [frame for frame in frames if declaration_of(type(frame)).introduces]
-        if naming:
-            news = self._news(peer, {entry for frame in naming for entry in self._book.named_in(frame)})
-            if news:
-                self._write(peer, news)
+        if news := self._news(peer, {entry for frame in frames for entry in self._book.named_in(frame)}):
+            self._write(peer, news)
 
     def _news(self, peer: Peer, named: set[Entry]) -> list[bytes]:
         """What tells a peer where these are, each once on a stream; nothing if it was told of all."""
@@ -407,8 +396,3 @@ class StreamCarrier:
             answer = self._member.heard(peer.name, word, self._above.neighbours())
             if answer is not None and peer.stream is not None:
                 peer.stream.write(record(encode(Note(elder=word_of(answer)))))
-
-
-def _waiting(peer: Peer) -> int:
-    """The bytes that wait towards a peer."""
-    return peer.queued if peer.stream is None else peer.queued + peer.stream.buffered

@@ -60,6 +60,11 @@ class Peer(Line):
         self.heard: Nanoseconds | None = None
         self.used: Nanoseconds = 0
 
+    @property
+    def waiting(self) -> int:
+        """The bytes that wait towards it."""
+        return self.queued if self.stream is None else self.queued + self.stream.buffered
+
     def hush(self) -> None:
         """What waits towards it is not said any more."""
         self.queue.clear()

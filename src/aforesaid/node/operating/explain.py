@@ -21,12 +21,17 @@ def reasons_of(host: "Host", message_id: MessageId | str) -> tuple[Reason, ...]:
     reasons = _reasons(host, meant)
     if meant.origin != host.config.name:
         return reasons
-    return tuple(reason._replace(since=host.flight.said_at(meant.number)) for reason in reasons)
+    said = host.flight.said_at(meant.number)
+    return reasons if said is None else tuple(reason._replace(since=said) for reason in reasons)
 
 
 def sentences_of(host: "Host", reasons: Sequence[Reason]) -> tuple[str, ...]:
     """The reasons in sentences, and of each peer that is concerned when it was last heard."""
     silences = []
+    for reason in reasons:
+        if reason.kind == "handshake" and reason.since is not None:
+            lasted = (host.now() - reason.since) / SECOND
+            silences.append(f"Messages are kept for {reason.peer} since {lasted:.1f} s ago.")
     for peer, ago in silences_of(host, reasons).items():
         silences.append(f"{peer} was {'never heard' if ago is None else f'last heard {ago:.1f} s ago'}.")
     return (*map(worded, reasons), *silences)

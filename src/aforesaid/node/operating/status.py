@@ -3,7 +3,7 @@ metrics are made of it. Nothing else counts what these tell."""
 
 from typing import TYPE_CHECKING, Any
 
-from aforesaid.core import SECOND, Owing, Repairing, worded
+from aforesaid.core import SECOND, Keeping, Owing, Repairing, worded
 from aforesaid.node.endings import Dismissed
 from aforesaid.node.history.keeping import KeepingHost
 from aforesaid.node.operating.explain import reasons_of
@@ -43,13 +43,19 @@ def status_of(node: "Questions[Any]", host: "Host") -> dict[str, Any]:
 
 
 def waits_of(host: "Host") -> list[dict[str, Any]]:
-    """Of each peer that has not acknowledged all: the oldest message that waits for it; the longest first."""
+    """Of each peer that has not acknowledged all: the oldest message that waits for it; the longest first.
+    Then of each link that is being opened: the oldest message that is kept for it."""
     waits = sorted(host.flight.waits().items(), key=lambda each: (each[1].said_ns, each[0]))
     now = host.now()
-    return [
+    found = [
         {"message": str(receipt.id), "peer": peer, "seconds": round((now - receipt.said_ns) / SECOND, 3)}
         for peer, receipt in waits
     ]
+    kept = host.machine.kept() if isinstance(host.machine, Keeping) else ()
+    for reason in sorted(kept, key=lambda each: each.since or 0):
+        seconds = round((now - (reason.since or now)) / SECOND, 3)
+        found.append({"message": str(reason.message), "peer": reason.peer, "seconds": seconds})
+    return found
 
 
 def explained(host: "Host", waits: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from aforesaid.core import (
     MICROSECOND,
     Explaining,
+    Linking,
     MessageId,
     Nanoseconds,
     Process,
@@ -24,11 +25,12 @@ from aforesaid.core import (
     declaration_of,
 )
 from aforesaid.core.fields import PAYLOAD, marked
-from aforesaid.core.reasons import HELD, LYING
+from aforesaid.core.reasons import HELD, LYING, whom
 from aforesaid.node.recording.segments import Recorder
 from aforesaid.wire.segments import WAIT_KINDS, Event
 
 NO_ROOM = "no room"
+HANDSHAKE = "handshake"
 
 EARLIER = ""
 """In the place of a source: the message did not come in this turn."""
@@ -76,6 +78,7 @@ class Receipts:
         self._me = me
         self._places = {name: place for place, name in enumerate(group)}
         self._machine = machine if isinstance(machine, Explaining) else None
+        self._links = isinstance(machine, Linking)
         self._wall = wall
         self._fresh: dict[MessageId, Process] = {}
         """What came in this turn, and from whom; or is to be asked about again."""
@@ -145,6 +148,8 @@ class Receipts:
 
     def settle(self) -> None:
         """The turn is over."""
+        if self._held and self._links:
+            self._let_go()
         if not self._fresh:
             return
         fresh, self._fresh = self._fresh, {}
@@ -167,10 +172,10 @@ class Receipts:
 
     def said(self, last: MessageId, count: int, targets: Sequence[Process]) -> None:
         """These were said at once. What has left for everyone was not held back."""
-        if self._machine is None or not targets:
+        if self._machine is None or not (targets or self._links):
             return
         # The first reason for each peer: more may follow, but that one is enough to wait for.
-        reasons = {each.peer: each for each in reversed(self._machine.reasons(last)) if each.kind in HELD}
+        reasons = {whom(each): each for each in reversed(self._machine.reasons(last)) if each.kind in HELD}
         if reasons:
             self._held[last.number] = (count, self._wall(), reasons)
 
@@ -181,7 +186,7 @@ class Receipts:
         for message_id in messages_in(frame, self._me):
             if message_id.origin == self._me and (held := self._held.get(message_id.number)):
                 count, since, reasons = held
-                for reason in [reasons.pop(peer) for peer in list(reasons) if peer in targets]:
+                for reason in _popped(reasons, targets):
                     key = message_id.number, reason.kind, reason.cause
                     # To several in one turn, after the same wait: that is told once.
                     told = reason if key not in self._left else reason._replace(peer=None)
@@ -199,6 +204,24 @@ class Receipts:
                 del self._held[number]
 
     # --------------------------------------------------------------------------------------- the parts
+
+    def _let_go(self) -> None:
+        """A link that is given up waits for nothing. What was said first goes first, so the oldest tells."""
+        still: set[Process | None] = set()
+        for number, (count, since, reasons) in list(self._held.items()):
+            for peer, reason in list(reasons.items()):
+                if reason.kind == HANDSHAKE and peer not in still:
+                    if any(each[:3] == reason[:3] for each in self._reasons(reason.message)):
+                        still.add(peer)
+                    else:
+                        del reasons[peer]
+                        told = reason._replace(kind="given up")
+                        self._tell_held(number, count, told, self._wall() - since)
+            if not reasons:
+                del self._held[number]
+
+    def _reasons(self, message_id: MessageId) -> Sequence[Reason]:
+        return () if self._machine is None else self._machine.reasons(message_id)
 
     def _delivered(self, message_id: MessageId, now: Nanoseconds) -> None:
         source = self._fresh.pop(message_id, None)
@@ -252,6 +275,10 @@ class Receipts:
 
     def _named(self, process: Process | None) -> Named:
         return None if process is None else self._places.get(process, process)
+
+
+def _popped(reasons: dict[Process | None, Reason], targets: Sequence[Process]) -> list[Reason]:
+    return [reasons.pop(peer) for peer in list(reasons) if peer is None or peer in targets]
 
 
 def messages_in(frame: Any, source: Process) -> Iterator[MessageId]:

@@ -105,7 +105,7 @@ def plan(grid: Grid, ledger: Ledger, judge: bool = False, force: bool = False) -
 
     def kept(one: Planned) -> Row | None:
         row = ledger.row(one.run, DONE) if _is_kept(ledger.root / f"run={one.run}", one, force) else None
-        return None if row is None or (judge and "verdict" not in row) else row
+        return None if row is None or (judge and "unpromised" not in row) else row
 
     found = [one for one in grid.planned if f"run={one.run}" in there]
     looked = zip(found, together(ledger.root, kept, found), strict=True)
@@ -208,6 +208,7 @@ COLUMNS = (
     "verdict",
     "violations",
     "evidence",
+    "unpromised",
     "error",
     "replay",
     "digest",

@@ -99,6 +99,7 @@ def _judged(report: Report) -> Row:
         "verdict": value,
         "violations": sum(verdict.violations for verdict in report.required_verdicts()),
         "evidence": None if value == "kept" else f"{worst.property}: {sentence}",
+        "unpromised": ", ".join(report.broken_unpromised()) or None,
     }
 
 

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from aforesaid.core import (
     Effects,
+    Explaining,
     HandingOver,
+    Keeping,
     Linking,
     MessageId,
     Nanoseconds,
     Process,
+    Reason,
     Remembering,
     Timer,
     frame,
@@ -57,7 +60,7 @@ FEW_LINKS = 4
 large group, so that leaving does not make views grow."""
 
 
-class Living(Linking, HandingOver, Remembering):
+class Living(Linking, HandingOver, Explaining, Keeping, Remembering):
     """PRC-broadcast at one process, on the links its sampler wishes for."""
 
     def __init__(self, prc: PRC, sampler: Sampler) -> None:
@@ -132,6 +135,12 @@ class Living(Linking, HandingOver, Remembering):
     def link_down(self, lid: Lid, now: Nanoseconds, out: Effects) -> None:
         self.prc.link_down(lid, now, out)
         self._heed(now, out)
+
+    def kept(self) -> tuple[Reason, ...]:
+        return self.prc.kept()
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        return self.prc.reasons(message_id)
 
     def entries(self) -> int:
         return self.prc.entries()

@@ -37,13 +37,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aforesaid.core import Effects, Linking, MessageId, Nanoseconds, Payload, Process, Remembering
-from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
-from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import keywords
 from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
-from aforesaid.protocols.overlay.frames import Lid, Said
-from aforesaid.protocols.overlay.link_options import LinkOptions
+from aforesaid.protocols.overlay.frames import Lid
 from aforesaid.protocols.overlay.preventive_frames import Flush, Ping, Pong, Welcome
 from aforesaid.protocols.overlay.preventive_views import Opening, Views
 from aforesaid.structures import Received
@@ -63,17 +59,14 @@ class Preventive(Views, Linking, Remembering):
         tries: int = 4,
         buffer_max: int = 10_000,
     ) -> None:
-        super().__init__(me, founding_links(group, degree, both_ways=False))
-        self.incarnation = incarnation
+        super().__init__(me, incarnation, founding_links(group, degree, both_ways=False))
         self.patience = patience
         self.tries_max = tries
         self.buffer_max = buffer_max
         self.outside = False
         """True from join to Welcome; what is broadcast meanwhile waits in `unsaid`."""
         self.joining: Lid | None = None
-        self.unsaid: list[Said] = []
         self.received = Received()
-        self.sent = 0
         self.flooded = 0
         self.opened = len(self.out_view)
 
@@ -166,13 +159,13 @@ class Preventive(Views, Linking, Remembering):
 
     def _bypass(self, peer: Process, now: Nanoseconds, out: Effects) -> None:
         """Without neighbours there is no way for a ping, and without deliveries no need of one."""
-        self._flush(Opening(self._new_lid(peer), None, 1), None, now, out)
+        self._flush(Opening(self._new_lid(peer), None, 1, now), None, now, out)
 
     def _ping(
         self, peer: Process, route: Sequence[Process] | None, tries: int, now: Nanoseconds, out: Effects
     ) -> None:
         lid = self._new_lid(peer)
-        self.opening[peer] = Opening(lid, route, tries)
+        self.opening[peer] = Opening(lid, route, tries, now)
         out.arm(lid, now + self.patience)
         # A route that failed once may be what does not work.
         if route and tries == 1 and self._links_to(route[0]):
@@ -396,21 +389,3 @@ class Preventive(Views, Linking, Remembering):
             "joining": int(self.joining is not None),
             "outside": len(self.unsaid),
         }
-
-
-def _make(setup: Setup, options: LinkOptions) -> Preventive:
-    settings = keywords(options, handshake_ms="patience")
-    return Preventive(setup.me, setup.group, setup.incarnation, **settings)
-
-
-ENTRY = Algorithm(
-    name="preventive",
-    title="preventive broadcast: new links are made safe before they are used",
-    sources=(cite("nedelec2018preventive", "corrected"), cite("nedelec2018forget", "table 1")),
-    needs=(Need.RELIABLE_LINKS, Need.FIFO_LINKS),
-    promises=(*RELIABLE, *ORDER),
-    metadata="one id and one link",
-    make=_make,
-    options=LinkOptions,
-    linked=True,
-)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from aforesaid.core import MessageId, Process, frame
+from aforesaid.core import MessageId, Payload, Process, frame
 from aforesaid.protocols.overlay.frames import Lid
 
 
@@ -31,7 +31,7 @@ class Flush(NamedTuple):
     link: Lid
     incarnation: int | None
     """The receiver's, as the pong told it; None: the sender has delivered nothing yet, anyone may begin."""
-    messages: tuple[tuple[MessageId, Any], ...]
+    messages: tuple[tuple[MessageId, Lid | Payload], ...]
 
 
 @frame(control=True, droppable=True, introduces=True, link="link")

@@ -89,6 +89,14 @@ class App {
     if (!this.run || (asked.has("run") && place !== this.place)) await this.open(place);
     if (asked.has("time")) this.setLogical(asked.get("time") === "logical");
     if (asked.has("m")) this.choose(this.run.messageOf(asked.get("m")));
+    // An address from another page, or of an older one, must not lead astray without a word.
+    const lost = [];
+    if (asked.has("run") && named < 0) lost.push(`run ${asked.get("run")}`);
+    if (asked.has("m") && this.chosen < 0) lost.push(`message ${asked.get("m")}`);
+    document.getElementById("lost")?.remove();
+    if (!lost.length) return;
+    const textContent = `There is no ${lost.join(" and no ")} here, where the address leads.`;
+    this.elements.findings.prepend(el("p", {id: "lost", className: "unknown", textContent}));
   }
 
   address() {

@@ -1,7 +1,7 @@
 "use strict";
 // The panel beside the picture: what was found, and which processes, messages and kinds are shown.
 
-const MARKS = {kept: "✓", violated: "✗", unknown: "?", unpromised: "!"}, CHECKS_MAX = 200, WAITED_MAX = 5;
+const MARKS = {kept: "✓", violated: "✗", unknown: "?", unpromised: "!"}, CHECKS_MAX = 200, WAITED_MAX = 5, FIRST = 5;
 
 // A property that was not promised and was broken is told, too, before anybody takes the run for faultless.
 function verdictOf({verdict, properties}) {
@@ -58,10 +58,22 @@ function propertyFound(app, property) {
     el("summary", {}, el("strong", {className: property.value}, `${MARKS[property.value]} ${property.name}`),
       ` ${property.value === "violated" ? "broken" : "unknown"}${count}${promised}`),
     soft(property.note || property.meaning),
-    ...found.map((violation) => foundButton(app, violation)));
+    ...found.slice(0, FIRST).map((violation) => foundButton(app, violation)));
+  if (found.length > FIRST) part.append(theOthers(app, found.slice(FIRST)));
   const more = property.violations - found.length;
   if (more > 0) part.append(el("p", {className: "soft", textContent: `… and ${more.toLocaleString("en")} more`}));
   return part;
+}
+
+// The first few of a property leave the next property in sight.
+function theOthers(app, found) {
+  const button = el("button", {className: "link others", textContent: `show ${plural(found.length, "other")}`});
+  button.addEventListener("click", () => {
+    const shown = found.map((violation) => foundButton(app, violation));
+    button.replaceWith(...shown);
+    shown[0].focus();
+  });
+  return button;
 }
 
 function showFilters(app, section) {

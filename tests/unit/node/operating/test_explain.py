@@ -31,6 +31,16 @@ def test_peers_with_names_out_of_our_own_sentences_are_not_concerned() -> None:
     )
 
 
+def test_of_a_link_that_is_being_opened_it_is_told_since_when() -> None:
+    waits = Reason("handshake", OWN, "bob", number=2, since=5 * SECOND)
+    assert sentences_of(host("bob", heard={"bob": 7 * SECOND}), [waits]) == (
+        "alice#1 is kept for the new link to bob until bob tells in their handshake that it has "
+        "all that came before; messages kept: 2.",
+        "Messages are kept for bob since 4.0 s ago.",
+        "bob was last heard 2.0 s ago.",
+    )
+
+
 def test_a_peer_called_permit_is_concerned_if_it_is() -> None:
     waits = Reason("missing ack", OWN, "permit")
     assert list(silences_of(host("permit", "message"), [waits])) == ["permit"]

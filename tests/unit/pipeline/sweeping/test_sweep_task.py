@@ -46,6 +46,16 @@ def test_a_scenario_becomes_a_run_and_a_row(ledger: Ledger) -> None:
     assert ledger.tally().running == set()
 
 
+def test_what_was_broken_and_not_promised_is_in_the_row(ledger: Ledger) -> None:
+    rate = [{"kind": "rate", "per_second": 40}]
+    told = {}
+    for name in ("reliable", "waiting"):
+        scenario = Scenario.of({"algorithm": name, "processes": 3, "workload": rate})
+        row = run_one(ledger.root, name, scenario.to_json(), judge=True)
+        told[name] = row["verdict"], row["unpromised"]
+    assert told == {"reliable": ("kept", "fifo, causal"), "waiting": ("kept", None)}
+
+
 def test_a_run_that_is_there_is_not_run_again(ledger: Ledger) -> None:
     one = small_grid().planned[0]
     first = run_one(ledger.root, one.run, one.scenario.to_json(), judge=False)

@@ -107,9 +107,9 @@ class Handshake:
         if control.kind == ALPHA:
             fits = self._alpha(opening, control.route, now, out)
         elif control.kind == BETA:
-            fits = self._beta(opening, control.route, out)
+            fits = self._beta(opening, control.route, now, out)
         elif control.kind == PI:
-            fits = self._pi(opening, out)
+            fits = self._pi(opening, now, out)
         else:
             fits = self._rho(opening, out)
         if not fits:
@@ -172,15 +172,15 @@ class Handshake:
         self._send(BETA, opening, route, out)
         return True
 
-    def _beta(self, opening: Lid, route: tuple[Process, ...] | None, out: Effects) -> bool:
+    def _beta(self, opening: Lid, route: tuple[Process, ...] | None, now: Nanoseconds, out: Effects) -> bool:
         outgoing = self.links.outgoing.get(opening)
         if outgoing is None or outgoing.state != ASKED:
             return False
-        outgoing.state = BUFFERING
+        outgoing.buffers(now)
         self._send(PI, opening, route, out)
         return True
 
-    def _pi(self, opening: Lid, out: Effects) -> bool:
+    def _pi(self, opening: Lid, now: Nanoseconds, out: Effects) -> bool:
         incoming = self.links.incoming.get(opening)
         if incoming is None or incoming.state != FIRST:
             return False
@@ -188,7 +188,7 @@ class Handshake:
         incoming.state = SECOND
         if self.both_ways:
             incoming.state = MIRRORED
-            self.links.outgoing[opening].state = BUFFERING
+            self.links.outgoing[opening].buffers(now)
         self._send(RHO, opening, incoming.route, out)
         return True
 

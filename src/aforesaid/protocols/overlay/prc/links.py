@@ -6,8 +6,9 @@ causal order follow from it, whatever becomes of other links.
 
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.core import Effects, MessageId, Process, new
+from aforesaid.core import Effects, MessageId, Nanoseconds, Process, new
 from aforesaid.protocols.overlay.frames import ALPHA, PI, Control, Copy, Fin, Flood, Lid, Reset, Said
+from aforesaid.protocols.overlay.holding import Kept
 
 ASKED, BUFFERING, SAFE, CONFIRMED = range(4)
 """A sender's end: α is sent; π is sent, Bβ grows; Bβ is sent, copies follow; the receiver has opened it."""
@@ -19,7 +20,7 @@ FIRST, SECOND, MIRRORED, OPEN = range(4)
 class Outgoing:
     """The sender's end of a link."""
 
-    __slots__ = ("buffer", "route", "state", "target", "tries", "welcome")
+    __slots__ = ("buffer", "route", "since", "state", "target", "tries", "welcome")
 
     def __init__(
         self, target: Process, state: int, route: tuple[Process, ...] | None = None, tries: int = 1
@@ -30,8 +31,13 @@ class Outgoing:
         self.tries = tries
         self.buffer: list[Said] = []
         """Bβ, while it grows."""
+        self.since: Nanoseconds = 0
+        """When it began to."""
         self.welcome = False
         """True for the first link of a newcomer, until it acknowledges it."""
+
+    def buffers(self, now: Nanoseconds) -> None:
+        self.state, self.since = BUFFERING, now
 
     def buffered(self) -> set[MessageId]:
         return {message_id for message_id, _ in self.buffer}
@@ -196,6 +202,11 @@ class Links:
             if outgoing.target == peer and outgoing.state >= SAFE:
                 return lid
         return None
+
+    def kept(self) -> list[Kept]:
+        """What is kept for links that are not safe yet."""
+        opening = (link for link in self.outgoing.values() if link.state == BUFFERING)
+        return [Kept(link.target, link.buffer, link.since) for link in opening]
 
     def complete(self, lid: Lid) -> bool:
         """True if every end that this process has of the link is initialised."""

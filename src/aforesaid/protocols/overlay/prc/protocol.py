@@ -19,10 +19,22 @@ Deviations from the paper, besides those of `handshake` and `closing`:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aforesaid.core import Effects, MessageId, Misuse, Nanoseconds, Process, Remembering, Timer
+from aforesaid.core import (
+    Effects,
+    Explaining,
+    Keeping,
+    MessageId,
+    Misuse,
+    Nanoseconds,
+    Process,
+    Reason,
+    Remembering,
+    Timer,
+)
 from aforesaid.protocols.overlay import frames
 from aforesaid.protocols.overlay.circulant import founding_links
 from aforesaid.protocols.overlay.frames import Lid, Said
+from aforesaid.protocols.overlay.holding import oldest_of, reasons_of
 from aforesaid.protocols.overlay.prc.closing import Closing
 from aforesaid.protocols.overlay.prc.handshake import Handshake
 from aforesaid.protocols.overlay.prc.links import (
@@ -42,7 +54,7 @@ from aforesaid.protocols.overlay.prc.links import (
 COPIES = frames.Copy, frames.Flood
 
 
-class PRC(Remembering):
+class PRC(Explaining, Keeping, Remembering):
     """PRC-broadcast at one process. Whoever decides on links reads `take_notices` after every call."""
 
     def __init__(
@@ -178,6 +190,13 @@ class PRC(Remembering):
     def leave(self, now: Nanoseconds, out: Effects) -> None:
         """End every link: what was sent on it still arrives."""
         self._end_all(out)
+
+    def kept(self) -> tuple[Reason, ...]:
+        return oldest_of(self.state.kept())
+
+    def reasons(self, message_id: MessageId) -> tuple[Reason, ...]:
+        newest = MessageId(self.me, self.incarnation, self.sent)
+        return reasons_of(message_id, newest, self.unsaid, self.state.kept())
 
     def entries(self) -> int:
         """As the paper counts local space: expected messages and buffers of handshakes."""
