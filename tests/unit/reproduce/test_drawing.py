@@ -37,12 +37,12 @@ def test_what_a_picture_says(tmp_path: Path) -> None:
     text = path.read_text()
     for words in ("A title", "entries", "few", "many", "95 % interval of the mean over seeds", "read off"):
         assert words in text
-    levels = {"100 entries": 100.0}
+    beside = [Curve("a vector", X, np.full(len(X), 100.0))]
     across, what = Axis("delay (ms)", log=True), Axis("entries", log=True)
     bare = Look(("svg",), titles=False)
-    (path,) = draw_against(CURVES[1:], levels, "A title", across, what, tmp_path / "against", bare)
+    (path,) = draw_against(CURVES[1:], beside, "A title", across, what, tmp_path / "against", bare)
     text = path.read_text()
-    assert "100 entries" in text
+    assert "a vector" in text
     for words in ("A title", "95 % interval", "read off"):
         assert words not in text
 
