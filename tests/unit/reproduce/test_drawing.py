@@ -37,7 +37,7 @@ def test_what_a_picture_says(tmp_path: Path) -> None:
     text = path.read_text()
     for words in ("A title", "entries", "few", "many", "95 % interval of the mean over seeds", "read off"):
         assert words in text
-    beside = [Curve("a vector", X, np.full(len(X), 100.0))]
+    beside = [Curve("a vector", X[1:], np.full(len(X) - 1, 100.0))]
     across, what = Axis("delay (ms)", log=True), Axis("entries", log=True)
     bare = Look(("svg",), titles=False)
     (path,) = draw_against(CURVES[1:], beside, "A title", across, what, tmp_path / "against", bare)
