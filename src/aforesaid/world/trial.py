@@ -21,6 +21,7 @@ from aforesaid.node.operating.logs import logger
 from aforesaid.node.recording.ingest import ingest
 from aforesaid.trace import MemorySink, MemoryTrace
 from aforesaid.world.cast import Cast
+from aforesaid.world.fates import Fates
 from aforesaid.world.loop import Stuck
 from aforesaid.world.plan import Plan
 from aforesaid.world.world import World, quiet_burial
@@ -105,7 +106,8 @@ class Trial:
     async def main(self) -> None:
         plan, cast = self.plan, self.cast
         await cast.enter([name for name in plan.names if name not in plan.newcomers])
-        faults = [asyncio.ensure_future(cast.suffer(fault)) for fault in plan.faults]
+        fates = Fates(cast)
+        faults = [asyncio.ensure_future(fates.suffer(fault)) for fault in plan.faults]
         await asyncio.sleep(plan.seconds)
         await asyncio.gather(*faults)
         cast.calm()

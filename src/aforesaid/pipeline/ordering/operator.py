@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from aforesaid.core import Misuse
-from aforesaid.pipeline.memory import uncollected
+from aforesaid.pipeline.memory import settle, uncollected
 from aforesaid.pipeline.ordering.bucket import (
     REMEMBER,
     TOLD,
@@ -137,6 +137,9 @@ class Ordering(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
         yield from self._step(None, timerValues)
 
+    def close(self) -> None:
+        settle()
+
     def _step(self, events: Any | None, timers: Any) -> Iterator[Any]:
         saved = self._state.get()
         with uncollected():
@@ -182,9 +185,11 @@ def _pack(batches: Batches) -> Batches:
                 "events": pa.array(packs, pa.binary()),
             }
         )
+    settle()
 
 
 def _unpack(batches: Batches) -> Batches:
     for batch in batches:
         for events in batch.column(0):
             yield from unpacked(events.as_py()).to_batches()
+    settle()

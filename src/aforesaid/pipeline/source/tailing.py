@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 from aforesaid.core import Misuse
 from aforesaid.live.spans import read_span
-from aforesaid.pipeline.memory import uncollected
+from aforesaid.pipeline.memory import settle, uncollected
 from aforesaid.storage import Place, sizes_below
 from aforesaid.wire.segments import SUFFIX, first_bytes, whole_bytes
 
@@ -100,6 +100,7 @@ class SegmentTail(DataSourceStreamReader):
             with uncollected():
                 span = read_span(stretch.read(), stretch.log, stretch.segment, stretch.start)
             yield pa.record_batch([pa.array([span.packed()], pa.binary())], Spans.schema)
+        settle()
 
 
 def found(roots: Sequence[Place]) -> dict[str, list[Stretch]]:
