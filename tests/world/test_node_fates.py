@@ -82,6 +82,30 @@ def test_descriptors_that_ran_out_do_not_end_a_node_whose_segment_is_full() -> N
     play(no_descriptors)
 
 
+def test_descriptors_that_ran_out_do_not_end_a_node_that_has_lost_its_group() -> None:
+    """It cannot even listen then; it does when there are some again."""
+
+    async def no_descriptors(stage: Stage) -> None:
+        world = stage.world
+        await stage.start("a", algorithm="prc_spray", transport="tcp")
+        facts: dict[str, Any] = {"contact": f"{world.host('a')}:{PORT}", "trace": False}
+        await stage.start("b", algorithm="prc_spray", transport="tcp", **facts)
+        await asyncio.sleep(3)
+        stage.machines["b"].descriptors_max = 0
+        stage.machines["a"].kill()
+        del stage.nodes["a"]
+        await asyncio.sleep(30)
+        assert world.network.did["no descriptor left"]
+        assert not stage.errors
+        stage.machines["b"].descriptors_max = 100
+        await stage.start("a", algorithm="prc_spray", transport="tcp")
+        await asyncio.sleep(30)
+        await stage.say("a", b"together")
+        await stage.until(lambda: b"together" in stage.heard["b"], "b has not come back")
+
+    play(no_descriptors)
+
+
 def test_a_peer_whose_name_is_not_known_yet_is_found_later() -> None:
     async def later(stage: Stage) -> None:
         world = stage.world

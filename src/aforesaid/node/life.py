@@ -6,6 +6,7 @@ the disk, to the trace and to others is done to the end, whoever is cancelled me
 """
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -38,6 +39,9 @@ from aforesaid.node.watch import Watch
 from aforesaid.protocols.membership.epochs import START_COUNT_BIT
 from aforesaid.protocols.membership.rejoining import Rejoining, is_the_whole_group
 from aforesaid.transport import Address
+
+NONE_LEFT = (errno.EMFILE, errno.ENFILE)
+"""No descriptor: that passes, and who looks for its group need not fail of it."""
 
 
 class Life(Talking[P]):
@@ -288,10 +292,14 @@ class Life(Talking[P]):
         clock = ground().monotonic_ns
         despair = clock() + round(self.config.outside_s * SECOND)
         while True:
-            last = self._next_incarnation(last)
             try:
+                last = self._next_incarnation(last)
                 await self._start(last, rejoining.places(self._known()))
                 return
+            except OSError as error:
+                if error.errno not in NONE_LEFT:
+                    raise
+                tell(self.config.name, "cannot rejoin", level="warning", error=str(error))
             except Unreached as error:
                 tell(self.config.name, "cannot rejoin", level="warning", error=str(error))
                 if rejoining.unreached(error.search, despairs=clock() > despair):
