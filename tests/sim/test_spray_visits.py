@@ -55,6 +55,7 @@ def visited(
             simulation.at(moment - nanoseconds(HANDING_OVER_MS), partial(hand_over, simulation, name))
     assert simulation.run() == "drained"
     assert simulation.counters.faults == {"join": visits, how: visits}
+    assert how == "crash" or len(simulation.machines) == STABLE
     return {name: simulation.machines[name] for name in map("p{}".format, range(STABLE))}
 
 
