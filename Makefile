@@ -46,7 +46,7 @@ campaign-cluster: $(READY)
 
 campaign-watch: $(READY)
 	@$(BIN)/python tests/spark/watch_campaign.py 50
-	@$(BIN)/python benchmarks/bench_watch.py 1000000 3600 10000
+	@$(BIN)/python benchmarks/bench_watch.py 5000000 3600 10000
 
 campaign-nodes: $(READY)
 	@$(BIN)/aforesaid world --group fixed --seeds 10000

@@ -7,8 +7,11 @@ import numpy as np
 
 from aforesaid.fleet.errors import FleetStopped
 from aforesaid.fleet.fleet import run_until
+from aforesaid.fleet.layout import FLOODED
 from aforesaid.fleet.plan import Plan
+from aforesaid.fleet.records import Records
 from aforesaid.fleet.states import COUNTED
+from aforesaid.fleet.vectors import VectorClocks
 from aforesaid.fleet.world import World
 from aforesaid.sim.paper import Paper
 from differential.reference import Reference
@@ -48,12 +51,20 @@ def compare(plan: Plan) -> Compared:
     world = World(plan)
     w = world.w
     differences, events = [], list[tuple[int, int, int]]()
+    clocks = VectorClocks(plan) if plan.preventive else None
+
+    def take(rows: Records) -> None:
+        events.extend(rows.tolist())
+        if clocks:
+            clocks.take(rows)
+
     for moment in [*looks, plan.until]:
         try:
-            run_until(world, moment, lambda rows: events.extend(rows.tolist()))
+            run_until(world, moment, take)
         except FleetStopped as stopped:
             return Compared([str(stopped)], 0, {}, 0, 0)
-        held = (int(w.expected), int(w.buffered))
+        counted = clocks.entries_at(moment) if clocks else int(w.expected)
+        held = (counted, int(w.buffered))
         if moment < plan.until and held != reference.space[moment]:
             differences.append(f"space at {moment}: {held}, reference {reference.space[moment]}")
     if reference.evicted != w.evicted:
@@ -87,7 +98,7 @@ def _order_differences(events: list[tuple[int, int, int]], reference: Reference)
     differences = []
     kernel: dict[int, list[int]] = {number: [] for number in reference.hosts}
     for _, number, what in events:
-        if what >= 0:
+        if 0 <= what < FLOODED:
             kernel[number].append(what)
     for number, host in reference.hosts.items():
         delivered = kernel[number]

@@ -3,7 +3,8 @@
     python tests/differential/fleet_campaign.py [plans, 2000 unless told] [first seed]
 
 Joins before, during and after the talking, one by one and in batches; crashes; impatient handshakes; delays
-up to 2.5 s, in half of the plans one for each link; the authors' options. In every tenth plan patience is
+up to 2.5 s, in half of the plans one for each link; the authors' options. Every third plan is of preventive
+broadcast on Spray, the others are of PRC-broadcast. In every tenth plan patience is
 shorter than the delay, or hardly longer. The last plan is churn among 5,000. A difference prints the line
 that plays its plan again.
 """
@@ -86,8 +87,9 @@ def differences(seed: int) -> list[str]:
     if seed < 0:
         return compare(churn_among_many()).differences
     plan = impatient(seed) if seed % 10 == 9 else drawn(seed)
-    # In half of them, a delay for each link.
-    return compare(replace(plan, paces=paces_of(SPREAD * (seed // 2 % 2)))).differences
+    # In half of them, a delay for each link; every third is of preventive broadcast.
+    paces = paces_of(SPREAD * (seed // 2 % 2))
+    return compare(replace(plan, paces=paces, preventive=seed % 3 == 2)).differences
 
 
 def main() -> int:

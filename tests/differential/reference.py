@@ -19,6 +19,8 @@ from aforesaid.fleet.states import What
 from aforesaid.protocols.overlay.frames import Control, Flood, Join, Sampled, Welcome
 from aforesaid.protocols.overlay.living import Living
 from aforesaid.protocols.overlay.prc import PRC
+from aforesaid.protocols.overlay.preventive_frames import Welcome as PreventiveWelcome
+from aforesaid.protocols.overlay.preventive_sampled import PreventiveBothWays
 from aforesaid.protocols.overlay.sampling import Links
 from aforesaid.protocols.overlay.spray import Arc, Spray
 from support.harness import Recorder
@@ -67,6 +69,8 @@ class Host(Recorder):
         self.up = True
         self.alone = False
         self.incarnation = 0
+        self.awaits = 0
+        """Counters that are under way to it, as a newcomer to preventive broadcast."""
         self.chance = [int(x) for x in run.plan.chance[number]]
         self.begin()
 
@@ -74,8 +78,14 @@ class Host(Recorder):
         """A machine for this incarnation. Exchanges end with the talking, for who enters later, too."""
         plan, me = self.run.plan, name(self.number)
         self.timers.clear()
-        prc = PRC(me, (me,), self.incarnation, patience=plan.patience, tries=plan.tries, alpha_direct=False)
-        self.machine = Living(prc, PlannedSpray(self, self.incarnation))
+        self.awaits = 0
+        settings: dict[str, Any] = {"patience": plan.patience, "tries": plan.tries}
+        links = (
+            PreventiveBothWays(me, (me,), self.incarnation, **settings)
+            if plan.preventive
+            else PRC(me, (me,), self.incarnation, alpha_direct=False, **settings)
+        )
+        self.machine = Living(links, PlannedSpray(self, self.incarnation))
         if self.run.settled:
             self.machine.settle(self.run.now, self)
 
@@ -98,6 +108,10 @@ class Host(Recorder):
 
     def send(self, targets: Any, message: Any) -> None:
         run = self.run
+        if isinstance(message, PreventiveWelcome):
+            newcomer = run.hosts[int(message.link.opener[1:])]
+            if newcomer.up and newcomer.machine.prc.joining == message.link:
+                newcomer.awaits = len(message.received)
         if declaration_of(type(message)).control:
             run.control[run.now // run.plan.bucket, kind_of(message)] += len(targets)
         for target in targets:
@@ -131,7 +145,7 @@ def kind_of(message: Any) -> str:
             return kind
         case Sampled(message=sampled):
             return type(sampled).__name__
-        case Flood() | Join() | Welcome():
+        case Flood() | Join() | Welcome() | PreventiveWelcome():
             return type(message).__name__
     raise TypeError(message)
 
@@ -150,7 +164,8 @@ class Reference:
         self.settled = False
         self.control: Counter[tuple[int, str]] = Counter()
         self.space: dict[int, tuple[int, int]] = {}
-        """By moment: expected entries and handshake buffers, over all processes."""
+        """By moment: expected entries, or the counters of preventive broadcast, and handshake buffers, over
+        all processes."""
 
     def run(self, looks: list[int]) -> None:
         """Run to the end of the plan, and look at the space held at these moments."""
@@ -170,7 +185,12 @@ class Reference:
 
     def held(self) -> tuple[int, int]:
         gauges = [host.machine.gauges() for host in self.hosts.values() if host.up]
-        return sum(g["expected"] for g in gauges), sum(g["buffered"] for g in gauges)
+        expected, buffered = (sum(g[name] for g in gauges) for name in ("expected", "buffered"))
+        if self.plan.preventive:
+            hosts = [host for host in self.hosts.values() if host.up]
+            counters = (host.machine.entries() if host.machine.inside else host.awaits for host in hosts)
+            return sum(counters) - buffered, buffered
+        return expected, buffered
 
     def at(self, time: int, rank: int, step: Callable[..., None], *arguments: Any) -> None:
         heappush(self.agenda, (time, rank, self.order, step, arguments))

@@ -43,6 +43,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "sampled": ("prc_spray", {}),
     "sampled_routed": ("prc_spray", {"alpha": "routed"}),
     "preventive": ("preventive", {}),
+    "sampled_preventive": ("preventive_spray", {}),
 }
 
 
@@ -65,7 +66,8 @@ def play(setting: str, seed: int, build: Build | None = None) -> Played:
         "buffer_max": random.choice((2, 10_000, 10_000)),
         **options,
     }
-    if algorithm == "prc_spray":
+    samples = CATALOG[algorithm].samples
+    if samples:
         options["period_ms"] = random.choice((100.0, 200.0, 400.0))
     world = World(
         build or CATALOG[algorithm].build,
@@ -76,7 +78,7 @@ def play(setting: str, seed: int, build: Build | None = None) -> Played:
         loss=random.choice((0, 0.05, 0.2, 0.35)),
     )
     shapes: Counter[str] = Counter()
-    trouble = Trouble(world, shapes, links=algorithm != "prc_spray")
+    trouble = Trouble(world, shapes, links=not samples)
     for _ in range(random.choice((3, 8, 20, 60))):
         world.at(random.randrange(PHASE), trouble.strike)
     # Where nobody speaks, no copy tells an end that the other one is gone.

@@ -95,9 +95,17 @@ def sampled(random: Random) -> Parts:
     return {**parts, "algorithm": "prc_spray"}
 
 
+def sampled_preventive(random: Random) -> Parts:
+    """Spray decides, and preventive broadcast links."""
+    return {**sampled(random), "algorithm": "preventive_spray"}
+
+
 SETTINGS: dict[str, Callable[[Random], Parts]] = {
     setting.__name__: setting
-    for setting in (calm, one_way, troubled, routed_blind, tiny_buffers, lossy, crowds, sampled)
+    for setting in (
+        *(calm, one_way, troubled, routed_blind, tiny_buffers, lossy, crowds, sampled),
+        sampled_preventive,
+    )
 }
 
 

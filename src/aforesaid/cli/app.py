@@ -321,7 +321,8 @@ def reproduce(
 
     figure5: local space (a) and control messages (b) over time, beside the paper's own points; 100, 1,000 and
     10,000 processes on the compiled fleet.
-    vectors: local space beside that of vector clocks over the same messages; 100 and 1,000 processes.
+    vectors: local space beside that of preventive broadcast in the same experiment, and of vector clocks over
+    the same messages; 100 and 1,000 processes.
     baselines: local space of PRC-broadcast, preventive broadcast and vector clocks, each measured in the
     simulator; 30 processes.
     table1: what broadcasts cost; groups of 10, 30 and 100.

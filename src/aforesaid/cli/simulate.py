@@ -126,10 +126,7 @@ def _scenario(path: str, seed: int | None, named: str | None, settings: Sequence
         if seed is not None:
             data["seed"] = seed
         if "engine" in data:
-            experiment = experiment_of(data)
-            if named not in (None, experiment.algorithm):
-                raise Misuse(f"the fleet runs {experiment.algorithm} only, not {named}")
-            return experiment
+            return experiment_of({**data, **({"algorithm": named} if named else {})})
         if named is not None:
             data["algorithm"] = named
             _has_options(named, data.get("options"))

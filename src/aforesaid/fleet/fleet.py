@@ -1,7 +1,8 @@
 """A fleet: very many processes of PRC-broadcast on the overlay that Spray samples, in one compiled kernel.
 
-It does what `Living(PRC, Spray)` does in the simulator, both ways and with α routed, message for message:
-`tests/differential` runs the two against each other. What the kernel does not know: loss and duplication of
+It does what `Living(PRC, Spray)` does in the simulator, both ways and with α routed, message for message; or,
+if a plan says so, what `Living(PreventiveBothWays, Spray)` does: `tests/differential` runs them against each
+other. What the kernel does not know: loss and duplication of
 frames, connections that break, pauses, partitions; and all links have the same delay at the same time.
 """
 
@@ -53,7 +54,8 @@ class Series:
 
     @property
     def space(self) -> Floats:
-        """Local space as the paper counts it: expected entries and handshake buffers."""
+        """Local space as the paper counts it: expected entries and handshake buffers. Preventive broadcast
+        expects nothing, and has counters besides, which `vectors` has."""
         return self.expected + self.buffered
 
     @property
@@ -136,12 +138,12 @@ def _reason(world: World) -> str:
 def _outcome(world: World, spent: float) -> Outcome:
     w, slots = world.w, world.slots
     kept = slots[: min(int(w.serials), len(slots))]
-    still = int(w.expected + w.buffered)
+    still = int((0 if world.plan.preventive else w.expected) + w.buffered)
     lacking = np.maximum(0, kept["owed"] - kept["had"])[kept["said"] >= 0].sum()
     control = world.series["control"].sum(0)
     return Outcome(
         plan=world.plan,
-        series=series(world.series, world.plan.bucket),
+        series=series(_told(world), world.plan.bucket),
         broadcasts=int(w.spoken - w.unsaid),
         unsaid=int(w.unsaid),
         deliveries=int(w.deliveries),
@@ -154,6 +156,14 @@ def _outcome(world: World, spent: float) -> Outcome:
         cpu_seconds=spent,
         bytes=world.bytes,
     )
+
+
+def _told(world: World) -> Records:
+    """The kernel knows which copies are still to come; processes of preventive broadcast do not keep it."""
+    rows = world.series.copy()
+    if world.plan.preventive:
+        rows["expected"] = 0
+    return rows
 
 
 def _connected(world: World) -> bool:

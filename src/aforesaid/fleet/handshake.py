@@ -1,7 +1,7 @@
-"""Adding a link, both ways in one handshake (reference: `prc.handshake`).
+"""Adding a link, both ways in one handshake (reference: `prc.handshake`, `preventive_sampled`).
 
 The control messages α, β, π and ρ travel over safe links; then come Bβ on the new link, the reverse buffer
-on the reverse link, and Ack.
+on the reverse link, and Ack. Preventive broadcast has α and ρ only, and buffers from these on.
 """
 
 from aforesaid.fleet.compiled import inner
@@ -20,7 +20,7 @@ from aforesaid.fleet.ends import (
     side_of,
     tell_ends,
 )
-from aforesaid.fleet.layout import State
+from aforesaid.fleet.layout import DELIVERED, PROCESS_BITS, State
 from aforesaid.fleet.lists import row
 from aforesaid.fleet.memory import new, new_message
 from aforesaid.fleet.queues import send, stop
@@ -55,6 +55,7 @@ def send_control(w: State, p: int, kind: int, lid: int, route: int) -> None:
     serial = new_message(w, -1)
     s = serial & (masks(w).shape[0] - 1)
     slots(w)[s].flood_kind, slots(w)[s].flood_link = kind, lid
+    slots(w)[s].flooder = (processes(w)[p].incarnation << PROCESS_BITS) | p
     links(w)[lid].refs += 1
     new(w, p, serial, -1)
 
@@ -66,6 +67,8 @@ def open_link(w: State, p: int, peer: int, route: int, tries: int) -> None:
     way = route if 2 * tries <= w.tries_max + 1 else -1
     links(w)[lid].route, links(w)[lid].tries, links(w)[lid].sides[0].out = route, tries, Out.ASKED
     add_end(w, lid, p)
+    if w.preventive:
+        note_out(w, lid, p)
     links(w)[lid].sides[0].handshake_timer = arm(w, w.patience, Due.HANDSHAKE, p, lid)
     send_control(w, p, Kind.ALPHA, lid, way)
 
@@ -146,10 +149,16 @@ def alpha(w: State, p: int, lid: int, route: int) -> bool:
     mine = links(w)[lid].sides[1]
     mine.into, mine.out, links(w)[lid].route_back = In.FIRST, Out.ASKED, route
     add_end(w, lid, p)
-    note_first(w, lid, p)
     patience = w.patience * 3 // 2
     mine.handshake_timer = arm(w, patience, Due.HANDSHAKE, p, lid)
-    send_control(w, p, Kind.BETA, lid, route)
+    if w.preventive:
+        # Whatever the link is to bring of what p knows, p delivers from here on.
+        await_buffer(w, lid, p)
+        note_out(w, lid, p)
+        send_control(w, p, Kind.RHO, lid, route)
+    else:
+        note_first(w, lid, p)
+        send_control(w, p, Kind.BETA, lid, route)
     return True
 
 
@@ -179,6 +188,10 @@ def rho(w: State, p: int, lid: int) -> bool:
     mine, near = links(w)[lid].sides[0], hot(w)[p]
     if mine.out != Out.BUFFERING:
         return False
+    if w.preventive:
+        flush(w, lid, p)
+        await_buffer(w, lid, p)
+        return True
     # Bα of the reverse link grew from β to ρ, as our own buffer did: it is the same.
     begin = mine.log_out
     flush(w, lid, p)
@@ -187,6 +200,14 @@ def rho(w: State, p: int, lid: int) -> bool:
     near.noting += 1
     tell_ends(w, lid, p)
     return True
+
+
+@inner
+def await_buffer(w: State, lid: int, p: int) -> None:
+    """Nothing is noted by p. The kernel knows all the same what the link will bring (`buffer_arrived`)."""
+    mine = end_of(w, lid, p)
+    mine.into, mine.log_first, mine.log_second = In.AWAITED, hot(w)[p].logged, hot(w)[p].logged
+    tell_ends(w, lid, p)
 
 
 @inner
@@ -250,7 +271,7 @@ def buffer_arrived(w: State, p: int, source: int, lid: int, begin: int, end: int
     """Bβ: what it holds is delivered or known; what it lacks of Bπ is expected from the new link."""
     mine = end_of(w, lid, p)
     state, first, second, have = mine.into, mine.log_first, mine.log_second, hot(w)[p].logged
-    if state not in (In.SECOND, In.MIRRORED):
+    if state not in (In.SECOND, In.MIRRORED, In.AWAITED):
         refuse(w, p, source, lid)
         return
     w.buffered -= (have if state == In.SECOND else second) - first
@@ -261,7 +282,9 @@ def buffer_arrived(w: State, p: int, source: int, lid: int, begin: int, end: int
     both_have = known_of(w, p, first, second, sent) + expect_lacking(w, p, lid, second, have, sent)
     for place in range(begin, end if both_have < end - begin else begin):
         serial = logged(w, source, place)
-        if marks(w)[serial & (masks(w).shape[0] - 1)] == sent:
+        slot = serial & (masks(w).shape[0] - 1)
+        # Before α came, p may have delivered what its opener delivered after it.
+        if marks(w)[slot] == sent and not (state == In.AWAITED and masks(w)[slot, p] & DELIVERED):
             new(w, p, serial, lid)
             mine.owing -= 1
     if mine.out == Out.BUFFERING:

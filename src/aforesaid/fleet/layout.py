@@ -50,6 +50,9 @@ COUNT_MAX = SHORT_MAX // 2
 LANES = 4
 NEVER = 1 << 62
 
+FLOODED = 1 << 61
+"""An event's `what` from here on: a control message came that was flooded, and who flooded it."""
+
 MARGIN = 1 << 12
 """Room that one step may need, in any table: with less, the run comes back for more (`World.make_room`)."""
 
@@ -198,6 +201,8 @@ class Slot(Record):
     """Its number among the broadcasts, -1 for a flood."""
     flood_kind: int
     flood_link: int
+    flooder: int
+    """Whose flood: its incarnation << PROCESS_BITS | its number."""
 
 
 class Step(Record):
@@ -226,7 +231,8 @@ class Event(Record):
     time: int
     process: int
     what: int
-    """The broadcast delivered; or -1 - newcomer admitted, itself if it begins again."""
+    """The broadcast delivered; or -1 - newcomer admitted, itself if it begins again; or `FLOODED` + flooder,
+    told of preventive broadcast only, which counts floods, too."""
 
 
 class Delay(Record):
@@ -345,6 +351,7 @@ class State(Record):
     tries_max: int
     partner_uniform: int
     routes_stay: int
+    preventive: int
     detector: int
     bucket: int
     bucket_at: int

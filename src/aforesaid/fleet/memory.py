@@ -2,7 +2,7 @@
 
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import unref
-from aforesaid.fleet.layout import COUNT_MAX, MARGIN, SLOTS_MARGIN, State
+from aforesaid.fleet.layout import COUNT_MAX, FLOODED, MARGIN, SLOTS_MARGIN, State
 from aforesaid.fleet.lists import append
 from aforesaid.fleet.queues import count_control, push, stop
 from aforesaid.fleet.states import Kind, Status
@@ -20,7 +20,7 @@ def new_message(w: State, said: int) -> int:
     w.serials = serial + 1
     slot = slots(w)[s]
     slot.serial, slot.said, slot.owed = serial, said, w.inside_count
-    slot.live, slot.had, slot.flood_kind, slot.flood_link = 0, 0, 0, -1
+    slot.live, slot.had, slot.flood_kind, slot.flood_link, slot.flooder = 0, 0, 0, -1, -1
     oldest = w.oldest
     while oldest < serial and slots(w)[oldest & (masks(w).shape[0] - 1)].live == 0:
         oldest += 1
@@ -96,6 +96,8 @@ def record(w: State, p: int, what: int) -> None:
 def flooded(w: State, p: int, s: int) -> None:
     """A flooded control message: count its copies; whom it is for takes it when this step is over."""
     count_control(w, Kind.FLOOD, processes(w)[p].safe_outs)
+    if w.preventive and processes(w)[p].traced:
+        record(w, p, FLOODED + slots(w)[s].flooder)
     if flood_target(w, s) == p:
         append(w, w.controls, s, 0)
 

@@ -47,6 +47,8 @@ class Plan:
     """Exchanges are asked of any neighbour, not of the oldest."""
     routes_stay: bool = False
     """An arc whose link is in use as a route is not given away."""
+    preventive: bool = False
+    """Links are made safe as preventive broadcast makes them, not PRC-broadcast."""
     bucket: int = SECOND
     traced: tuple[int, ...] | None = ()
     """The processes whose deliveries are traced; None: all."""
@@ -59,6 +61,10 @@ class Plan:
     def slowest(self) -> int:
         """The longest delay there will be."""
         return int(self.delay[:, 1].max()) * int(self.paces.max()) >> SHARE_SHIFT
+
+    @property
+    def algorithm(self) -> str:
+        return "preventive_spray" if self.preventive else "prc_spray"
 
     @property
     def crashes(self) -> int:
@@ -124,6 +130,7 @@ def plan_of(paper: Paper) -> Plan:
         traced=None if paper.traced == "all" else _spread(schedule, paper.traced),
         partner_uniform=paper.partner == "any",
         routes_stay=paper.routes_stay,
+        preventive=paper.algorithm == "preventive_spray",
         vectors=paper.vectors,
         scenario=paper.to_json(),
     )

@@ -8,8 +8,8 @@ from enum import IntEnum
 Out = IntEnum("Out", "NONE ASKED BUFFERING SAFE CONFIRMED", start=0)
 """How far a process is with its sending on a link."""
 
-In = IntEnum("In", "NONE FIRST SECOND MIRRORED OPEN", start=0)
-"""How far a process is with its receiving on a link."""
+In = IntEnum("In", "NONE FIRST SECOND MIRRORED AWAITED OPEN", start=0)
+"""How far a process is with its receiving on a link; `AWAITED`: the buffer is to come, nothing is noted."""
 
 Kind = IntEnum(
     "Kind",

@@ -11,6 +11,7 @@ import numpy as np
 
 from aforesaid.core import SECOND, MessageId, Misuse
 from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
+from aforesaid.fleet.layout import FLOODED
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Records
 from aforesaid.fleet.states import What
@@ -22,14 +23,14 @@ from aforesaid.trace import Run, Sink, Tracer
 def trace_fleet(plan: Plan, sink: Sink, run: str, progress: Progress | None = None) -> tuple[Outcome, Run]:
     """Run a plan and write the trace of its traced processes, with samples of what all hold and send."""
     scribe = _Scribe(plan, Tracer(sink))
-    clocks = VectorClocks(plan) if plan.vectors else None
+    clocks = VectorClocks(plan) if plan.vectors or plan.preventive else None
     if clocks:
         outcome = simulate_fleet(clocks.plan, progress, _both(scribe, clocks))
     else:
         outcome = simulate_fleet(plan, progress, scribe.take)
     scribe.reach(plan.until)
     _sample(scribe.tracer, outcome, clocks.vectors() if clocks else None)
-    entry = algorithm("prc_spray")
+    entry = algorithm(plan.algorithm)
     row = scribe.tracer.close(
         Run(
             run=run,
@@ -65,15 +66,16 @@ def _sample(tracer: Tracer, outcome: Outcome, vectors: Vectors | None) -> None:
     inside = series.inside * plan.bucket
     control = np.rint(np.cumsum(series.control_all * inside / SECOND))
     flooded = np.rint(np.cumsum(series.control["Flood"] * inside / SECOND))
+    counted = vectors.entries if vectors and plan.preventive else np.zeros(len(ends))
     columns = {
-        "entries": series.space * inside / lengths,
+        "entries": series.space * inside / lengths + counted,
         "expected": series.expected * inside / lengths,
         "buffered": series.buffered * inside / lengths,
         "links": series.links * inside / lengths,
         "inside": inside / lengths,
         "control_sent": control,
         "flooded_sent": flooded,
-        **({"vector_entries": vectors.entries} if vectors else {}),
+        **({"vector_entries": vectors.entries} if vectors and plan.vectors else {}),
     }
     for counter in ("control_sent", "flooded_sent"):
         tracer.sample(0, counter, 0)
@@ -112,7 +114,7 @@ class _Scribe:
             self.reach(time)
             if what == -1 - process:
                 self.begin_again(process, time)
-            elif process not in self.index:
+            elif process not in self.index or what >= FLOODED:
                 continue
             elif what < 0:
                 if self.whole:

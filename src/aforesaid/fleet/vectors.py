@@ -12,6 +12,9 @@ chunk: so the fleet itself knows nothing of it. Since a process delivers a speak
 a vector is also the set of what was delivered; and of that set only the last `window` messages can make a
 difference. So vectors are compared as rows of bits, one for each of these. A message that is older when it
 comes, or still waits then, is counted in `forgotten`, and delivered at once.
+
+Over preventive broadcast, which tells copies apart by a counter for each process that ever spoke, the entries
+are these counters; and one more for each that ever flooded control messages, which have numbers of their own.
 """
 
 from collections.abc import Callable
@@ -22,7 +25,7 @@ import numpy as np
 from aforesaid.fleet.compiled import compiled_once, entry, inner
 from aforesaid.fleet.fleet import Floats, Outcome, Progress, simulate_fleet
 from aforesaid.fleet.frontier import window_of
-from aforesaid.fleet.layout import Event, Step
+from aforesaid.fleet.layout import FLOODED, Event, Step
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Int32s, Int64s, Record, Records, Rows
 from aforesaid.fleet.states import What
@@ -35,7 +38,7 @@ class Clock(Record):
     """The vector of a process."""
 
     entries: int
-    """Of its own vector, and of those of the messages that wait here."""
+    """Of its own vector, of those of the messages that wait here, and of the floods it has counted."""
     size: int
     """Of its own vector alone."""
     waits: int
@@ -104,6 +107,10 @@ class VectorClocks:
         """So many incarnations may have said something, as far as has been told."""
         self.known = np.zeros((n, 1 + self.speakers_max // 64), np.int64)
         """By process, a bit for each speaker that has an entry in its vector."""
+        self.flooders: dict[int, int] = {}
+        """Their numbers, in the order in which they were first told of."""
+        self.floods = np.zeros((n, 1), np.int64)
+        """By process, a bit for each flooder of whom it has heard."""
         self.places = np.zeros((self.window, words), np.int64)
         """What its sender had when it said the message that has this place."""
         self.numbers = np.full(self.window, -1, np.int64)
@@ -121,12 +128,9 @@ class VectorClocks:
 
     def _follow(self, events: Records, until: int) -> None:
         self.speakers_max += int(np.count_nonzero(events["what"] == -1 - events["process"]))
-        lacking = self.speakers_max - 64 * self.known.shape[1]
-        if lacking > 0:
-            more = np.zeros((len(self.known), (GROWTH + lacking) // 64), np.int64)
-            self.known = np.concatenate([self.known, more], 1)
+        self.known = _grown(self.known, self.speakers_max)
         _follow(
-            events,
+            self._numbered(events),
             until,
             self.plan.bucket,
             self.origins,
@@ -136,6 +140,7 @@ class VectorClocks:
             self.have,
             self.late,
             self.known,
+            self.floods,
             self.places,
             self.numbers,
             self.carried,
@@ -145,10 +150,27 @@ class VectorClocks:
             self.tally[0],
         )
 
+    def _numbered(self, events: Records) -> Records:
+        """The same events, with a flooder's number in place of its name."""
+        floods = np.flatnonzero(events["what"] >= FLOODED)
+        if not len(floods):
+            return events
+        events = events.copy()
+        names, places = np.unique(events["what"][floods], return_inverse=True)
+        numbers = [self.flooders.setdefault(name, len(self.flooders)) for name in names.tolist()]
+        events["what"][floods] = FLOODED + np.array(numbers)[places]
+        self.floods = _grown(self.floods, len(self.flooders))
+        return events
+
+    def entries_at(self, time: int) -> int:
+        """Over all processes, at a moment up to which everything was told."""
+        self._follow(np.zeros(0, Event.dtype), time)
+        return int(self.tally["entries"][0])
+
     def vectors(self) -> Vectors:
         """What it all came to, at the end of the plan."""
         plan, tally = self.plan, self.tally
-        self._follow(np.zeros(0, Event.dtype), plan.until)
+        self.entries_at(plan.until)
         ends = np.minimum((np.arange(len(self.sums)) + 1) * plan.bucket, plan.until)
         return Vectors(
             self.carried,
@@ -157,6 +179,14 @@ class VectorClocks:
             int(tally["forgotten"][0]),
             int(self.clocks["waits"].sum()),
         )
+
+
+def _grown(bits: Int64s, count: int) -> Int64s:
+    """A row of bits for each process, with room for so many."""
+    lacking = count - 64 * bits.shape[1]
+    if lacking <= 0:
+        return bits
+    return np.concatenate([bits, np.zeros((len(bits), (GROWTH + lacking) // 64), np.int64)], 1)
 
 
 @inner
@@ -171,11 +201,21 @@ def _advance(tally: Tally, sums: Floats, bucket: int, time: int) -> None:
 
 
 @inner
-def _forget(tally: Tally, clock: Clock, known: Int64s, have: Int64s, late: Int64s) -> None:
+def _forget(tally: Tally, clock: Clock, known: Int64s, floods: Int64s, have: Int64s, late: Int64s) -> None:
     """The process, or this incarnation of it, is no more."""
     tally.entries -= clock.entries
     clock.entries, clock.size, clock.waits, clock.speaker = 0, 0, 0, 0
-    known[:], have[:], late[:] = 0, 0, 0
+    known[:], floods[:], have[:], late[:] = 0, 0, 0, 0
+
+
+@inner
+def _count_flood(tally: Tally, clock: Clock, floods: Int64s, flooder: int) -> None:
+    """The flooder has a counter from now on."""
+    bit = 1 << (flooder & 63)
+    if not floods[flooder >> 6] & bit:
+        floods[flooder >> 6] |= bit
+        clock.entries += 1
+        tally.entries += 1
 
 
 @inner
@@ -240,6 +280,7 @@ def _make(sources: str) -> Callable[..., None]:
         have: Int64s,
         late: Int64s,
         known: Int64s,
+        floods: Int64s,
         places: Int64s,
         numbers: Int64s,
         carried: Int32s,
@@ -254,7 +295,7 @@ def _make(sources: str) -> Callable[..., None]:
             while tally.crashed < crashes.shape[0] and crashes[tally.crashed].at <= time:
                 q = crashes[tally.crashed].who
                 _advance(tally, sums, bucket, crashes[tally.crashed].at)
-                _forget(tally, clocks[q], known[q], have[q], late[q])
+                _forget(tally, clocks[q], known[q], floods[q], have[q], late[q])
                 tally.crashed += 1
             _advance(tally, sums, bucket, time)
             if row == events.shape[0]:
@@ -262,12 +303,15 @@ def _make(sources: str) -> Callable[..., None]:
             p, said = events[row].process, events[row].what
             if said < 0:
                 q = -1 - said
-                _forget(tally, clocks[q], known[q], have[q], late[q])
+                _forget(tally, clocks[q], known[q], floods[q], have[q], late[q])
                 if q != p:
-                    known[q], have[q], late[q] = known[p], have[p], late[p]
+                    known[q], floods[q], have[q], late[q] = known[p], floods[p], have[p], late[p]
                     clocks[q].entries, clocks[q].size = clocks[p].entries, clocks[p].size
                     clocks[q].waits = clocks[p].waits
                     tally.entries += clocks[p].entries
+                continue
+            if said >= FLOODED:
+                _count_flood(tally, clocks[p], floods[p], said - FLOODED)
                 continue
             place, me = said & last, clocks[p]
             word, bit = place >> 6, 1 << (place & 63)

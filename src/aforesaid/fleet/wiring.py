@@ -155,7 +155,7 @@ def drop_in(w: State, lid: int, p: int) -> None:
         near.open_count -= 1
     elif state == In.MIRRORED:
         w.buffered -= mine.log_second - mine.log_first
-    elif state != Out.NONE:
+    elif state != In.NONE and state != In.AWAITED:
         w.buffered -= near.logged - mine.log_first
         near.noting -= 1
     mine.into = In.NONE

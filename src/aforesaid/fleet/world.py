@@ -88,6 +88,7 @@ class World:
         w.paces, w.salt = len(plan.paces), plan.seed & paces.LOW
         self._state["air"]["share"][0, : w.paces] = plan.paces
         w.partner_uniform, w.routes_stay = plan.partner_uniform, plan.routes_stay
+        w.preventive = plan.preventive
         w.detector, w.bucket, w.bucket_end = plan.detector, plan.bucket, plan.bucket
         waits = (plan.patience, plan.patience * 3 // 2, 2 * plan.patience, plan.period)
         self._state["waiting"]["wait"] = waits

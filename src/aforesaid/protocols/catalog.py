@@ -30,7 +30,7 @@ _ENTRIES = (
     with_frontier(newtop.ENTRY),
     with_frontier(tree.ENTRY),
     with_frontier(link_memory.ENTRY),
-    with_frontier(preventive_entries.ENTRY),
+    *map(with_frontier, preventive_entries.ENTRIES),
     *map(with_frontier, prc_entries.ENTRIES),
     hybrid_basic.ENTRY,
     hybrid_sps.ENTRY,

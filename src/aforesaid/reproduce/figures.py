@@ -38,6 +38,8 @@ AS_PUBLISHED = (*LOAD, "delay_ms", "delay_spread", "period_ms")
 SPACE = "entries per process"
 CONTROL = "control messages per process and second"
 VECTORS = "vector clocks, "
+PRC = "PRC-broadcast"
+BROADCASTS = {"prc_spray": PRC, "preventive_spray": "preventive broadcast"}
 
 
 def plan_figure_5(asked: Asked) -> Groups:
@@ -168,8 +170,9 @@ def make_crossover(asked: Asked, groups: Groups) -> Rows:
 
 
 def _with_vectors(asked: Asked, base: dict[str, Any]) -> dict[str, Any]:
-    if "vectors" in asked.settings:
-        raise Misuse("--set vectors: this figure measures them itself")
+    for key in ("vectors", "algorithm"):
+        if key in asked.settings:
+            raise Misuse(f"--set {key}: this figure measures them itself")
     return {**base, "vectors": True}
 
 
@@ -193,27 +196,36 @@ def _crossing(delays_ms: Floats, space: Floats, vector: Floats) -> str:
 def plan_vectors(asked: Asked) -> Groups:
     groups: Groups = {}
     for count in asked.processes or CROSSOVER_SIZES:
-        authors = json.loads(authors_experiment(count).to_json())
-        groups |= asked.groups(_with_vectors(asked, {**authors, **FLEET}), {"processes": [count]})
+        authors = {**json.loads(authors_experiment(count).to_json()), **FLEET}
+        measuring = {"prc_spray": _with_vectors(asked, authors), "preventive_spray": authors}
+        for name, base in measuring.items():
+            groups |= asked.groups(base, {"algorithm": [name], "processes": [count]})
     return groups
 
 
 def make_vectors(asked: Asked, groups: Groups) -> Rows:
-    """Figure 5a with vector clocks over the same messages of the same runs."""
-    measured = {f"{count:,} processes": Group(runs, asked.runs) for (count,), runs in groups.items()}
+    """Figure 5a with preventive broadcast in the same experiment, and with vector clocks over the messages of
+    PRC-broadcast's runs."""
+    measured = {
+        f"{BROADCASTS[name]}, {count:,} processes": Group(runs, asked.runs)
+        for (name, count), runs in groups.items()
+    }
+    wanted = [(group, "space", label) for label, group in measured.items()]
+    wanted += [
+        (measured[f"{PRC}, {count:,} processes"], "vectors", f"{VECTORS}{count:,} processes")
+        for name, count in groups
+        if name == "prc_spray"
+    ]
     curves = []
-    for quantity, name in (("space", "PRC-broadcast, "), ("vectors", VECTORS)):
-        for label, group in measured.items():
-            band = group.band(quantity, POINTS_MAX)
-            curves.append(Curve(name + label, band.time_s / 60, band.mean, band.half))
-    title = "Local space of PRC-broadcast and of vector clocks"
+    for group, quantity, label in wanted:
+        band = group.band(quantity, POINTS_MAX)
+        curves.append(Curve(label, band.time_s / 60, band.mean, band.half))
+    title = "Local space of three causal broadcasts"
     draw_over_time(curves, _delay_of(measured), title, Axis(SPACE), asked.out / "vectors", asked.look)
     write_series(measured, asked.out / "vectors-series.csv")
-    return [
-        {"runs": label, **summary(group, quantity)}
-        for label, group in measured.items()
-        for quantity in ("space", "vectors")
-    ]
+    rows = [{"runs": label, **summary(group, quantity)} for group, quantity, label in wanted]
+    control = [{"runs": label, **summary(group, "control")} for label, group in measured.items()]
+    return rows + control
 
 
 def plan_own(asked: Asked, path: Path) -> Groups:

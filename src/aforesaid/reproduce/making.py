@@ -19,6 +19,7 @@ from aforesaid.core.version import __version__
 from aforesaid.reproduce.asking import Asked, Groups
 from aforesaid.reproduce.running import Runner
 from aforesaid.reproduce.telling import Rows, Telling
+from aforesaid.sim import Paper
 from aforesaid.sim.grid import Planned
 
 
@@ -104,7 +105,7 @@ def _measurement(name: str, asked: Asked, telling: Telling) -> Work:
 
 
 def _used(groups: Groups) -> tuple[str, ...]:
-    fleet = any(one.scenario.label == "fleet" for runs in groups.values() for one in runs)
+    fleet = any(isinstance(one.scenario, Paper) for runs in groups.values() for one in runs)
     return ("numpy", "matplotlib", "pyarrow", *(("numba",) if fleet else ()))
 
 

@@ -7,7 +7,7 @@ are read and validated without.
 from itertools import pairwise
 from math import exp
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from msgspec import Meta
 
@@ -76,10 +76,7 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """An arc whose link is in use as a route is not given away."""
     vectors: bool = False
     """Whether the vector clocks that the same messages would need are sampled, too."""
-
-    algorithm: ClassVar[str] = "prc_spray"
-    label: ClassVar[str] = "fleet"
-    """What its runs are called by."""
+    algorithm: Literal["prc_spray", "preventive_spray"] = "prc_spray"
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
@@ -88,6 +85,11 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
             if isinstance(data.get(key), dict):
                 raise Misuse(f"{key}: {NO_NETWORK}")
         return super().of(data)
+
+    @property
+    def label(self) -> str:
+        """What its runs are called by."""
+        return "fleet" if self.algorithm == "prc_spray" else f"fleet-{self.algorithm}"
 
     @property
     def duration_ms(self) -> float:
@@ -117,6 +119,8 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
                 f"period_ms: {self.period_ms:g} is not longer than there and back, "
                 f"with delays of up to {self.delay_ms_max:.6g} ms"
             )
+        if self.vectors and self.algorithm != "prc_spray":
+            raise Misuse(f"vectors are measured over prc_spray, not over {self.algorithm}")
         if self.sample_ms > self.duration_ms:
             raise Misuse(f"sample_ms: {self.sample_ms:g} is longer than the run of {self.minutes:g} minutes")
 

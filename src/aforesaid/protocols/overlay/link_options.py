@@ -23,3 +23,8 @@ class LinkOptions(DegreeOptions, frozen=True):
     buffer_max: Annotated[Positive, Meta(description="how many messages a link being opened may buffer")] = (
         10_000
     )
+
+
+Period = Annotated[Milliseconds, Meta(description="how often a process exchanges half of its arcs")]
+"""Of Spray."""
+PERIOD_MS = 60_000.0

@@ -6,9 +6,9 @@ from msgspec import Meta
 
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
-from aforesaid.protocols.options import Milliseconds, nanoseconds
+from aforesaid.protocols.options import nanoseconds
 from aforesaid.protocols.overlay.frames import OF_LINKS, Goodbye, Sampled
-from aforesaid.protocols.overlay.link_options import LinkOptions
+from aforesaid.protocols.overlay.link_options import PERIOD_MS, LinkOptions, Period
 from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
 from aforesaid.protocols.overlay.sampling import Sampler
@@ -30,9 +30,7 @@ class PrcOptions(LinkOptions, frozen=True):
 class PrcSprayOptions(PrcOptions, frozen=True):
     """Settings of PRC-broadcast on Spray."""
 
-    period_ms: Annotated[Milliseconds, Meta(description="how often a process exchanges half of its arcs")] = (
-        60_000.0
-    )
+    period_ms: Period = PERIOD_MS
 
 
 def _prc(setup: Setup, options: PrcOptions) -> PRC:

@@ -66,7 +66,7 @@ class Handshake:
         lid = self.links.new_lid(peer)
         # In the later half of the tries the route is given up: it may be what does not work.
         way = route if 2 * tries <= self.tries_max + 1 else None
-        self.links.outgoing[lid] = Outgoing(peer, ASKED, route, tries)
+        self.links.outgoing[lid] = self._attempt(peer, route, tries, now)
         out.arm(("handshake", lid), now + self.patience)
         if self.alpha_direct:
             out.send((peer,), Control(lid, ALPHA, lid, way, ()))
@@ -122,15 +122,7 @@ class Handshake:
         if incoming is None or incoming.state not in (SECOND, MIRRORED):
             links.refuse(source, lid, out)
             return
-        if incoming.state == MIRRORED:
-            incoming.memory = links.outgoing[lid].buffered()
-        known = incoming.before | incoming.memory
-        incoming.memory = incoming.memory.difference([message_id for message_id, _ in frame.messages])
-        incoming.before = set()
-        incoming.state = OPEN
-        for message_id, body in frame.messages:
-            if message_id not in known:
-                links.new(message_id, body, incoming, out)
+        self._work_through(incoming, frame, out)
         outgoing = links.outgoing.get(lid)
         if outgoing is not None and outgoing.state == BUFFERING:
             self._flush(lid, outgoing, out)
@@ -156,6 +148,25 @@ class Handshake:
             self.abandon(lid, out)
             self.links.notices.append(Failed(lid.far_end(self.links.me)))
 
+    def _attempt(
+        self, peer: Process, route: tuple[Process, ...] | None, tries: int, now: Nanoseconds
+    ) -> Outgoing:
+        """Our end of a link that we ask for."""
+        return Outgoing(peer, ASKED, route, tries)
+
+    def _work_through(self, incoming: Incoming, frame: Buffer, out: Effects) -> None:
+        """The link opens, and expects what it is to expect."""
+        links = self.links
+        if incoming.state == MIRRORED:
+            incoming.memory = links.outgoing[frame.link].buffered()
+        known = incoming.before | incoming.memory
+        incoming.memory = incoming.memory.difference([message_id for message_id, _ in frame.messages])
+        incoming.before = set()
+        incoming.state = OPEN
+        for message_id, body in frame.messages:
+            if message_id not in known:
+                links.new(message_id, body, incoming, out)
+
     def _alpha(self, opening: Lid, route: tuple[Process, ...] | None, now: Nanoseconds, out: Effects) -> bool:
         links, opener = self.links, opening.opener
         for lid in links.with_peer(opener):
@@ -165,12 +176,16 @@ class Handshake:
                 links.drop(lid, out)
         if not links.inside:
             return False
-        links.incoming[opening] = Incoming(opener, FIRST, route)
-        if self.both_ways:
-            links.outgoing[opening] = Outgoing(opener, ASKED, tries=0)
         out.arm(("handshake", opening), now + self.patience * 3 // 2)
-        self._send(BETA, opening, route, out)
+        self._answer(opening, route, now, out)
         return True
+
+    def _answer(self, lid: Lid, route: tuple[Process, ...] | None, now: Nanoseconds, out: Effects) -> None:
+        """Our end of a link that another asks for."""
+        self.links.incoming[lid] = Incoming(lid.opener, FIRST, route)
+        if self.both_ways:
+            self.links.outgoing[lid] = Outgoing(lid.opener, ASKED, tries=0)
+        self._send(BETA, lid, route, out)
 
     def _beta(self, opening: Lid, route: tuple[Process, ...] | None, now: Nanoseconds, out: Effects) -> bool:
         outgoing = self.links.outgoing.get(opening)

@@ -151,6 +151,10 @@ class Links:
                 incoming.memory.add(message_id)
                 if incoming.state != OPEN and incoming.noted > 2 * self.buffer_max:
                     self.overflown.append(lid)
+        self.pass_on(message_id, body, out)
+
+    def pass_on(self, message_id: MessageId, body: Any, out: Effects) -> None:
+        """To everyone whom we send to, into the buffers of links that are to be, and to the application."""
         flood = message_id.number < 0
         frame = Flood if flood else Copy
         for lid, outgoing in self.outgoing.items():

@@ -76,13 +76,19 @@ class PRC(Explaining, Keeping, Remembering):
         self.unsaid: list[Said] = []
         """What this newcomer broadcast before it was welcomed."""
         self.joining: Lid | None = None
-        self.state = Links(me, incarnation, buffer_max)
-        self.handshake = Handshake(self.state, both_ways, patience, tries, alpha_direct)
+        self.state = self._links(buffer_max)
+        self.handshake = self._handshake(both_ways, patience, tries, alpha_direct)
         self.closing = Closing(self.state, patience, tries)
         for lid in founding_links(group, degree, both_ways):
             if me in (lid.opener, lid.other):
                 sends = both_ways or me == lid.opener
                 self.state.establish(lid, CONFIRMED if sends else None, both_ways or me == lid.other)
+
+    def _links(self, buffer_max: int) -> Links:
+        return Links(self.me, self.incarnation, buffer_max)
+
+    def _handshake(self, both_ways: bool, patience: Nanoseconds, tries: int, alpha_direct: bool) -> Handshake:
+        return Handshake(self.state, both_ways, patience, tries, alpha_direct)
 
     @property
     def inside(self) -> bool:
@@ -322,8 +328,12 @@ class PRC(Explaining, Keeping, Remembering):
         state.establish(lid, SAFE, receives=True)
         state.outgoing[lid].welcome = True
         out.admit(newcomer, lid.incarnation)
-        out.send((newcomer,), frames.Welcome(lid))
+        out.send((newcomer,), self._welcome_of(lid))
         out.arm(("handshake", lid), now + self.handshake.patience)
+
+    def _welcome_of(self, lid: Lid) -> Any:
+        """What a newcomer is told: that it is owed nothing of what was said before."""
+        return frames.Welcome(lid)
 
     def _enter(self, contact: Process, lid: Lid, out: Effects) -> None:
         if lid != self.joining:
