@@ -146,13 +146,18 @@ def test_vector_clocks_are_measured_on_the_fleet(reproduce: Run) -> None:
     """An entry for each process that has said something, for ever; link memory is empty at the end."""
     short = ["--set", "minutes=6", "--set", "speak_until=4", "--set", "broadcasts_per_second=1"]
     code, told, _ = reproduce("vectors", "--processes", "200", "--jobs", "1", *short, "--json")
-    space, vectors = rows_of(told, "vectors")
+    space, preventive, vectors, *control = rows_of(told, "vectors")
     # 120 messages of 200 processes: 200 (1 - e^-0.6) of them have said something; fewer so far, in the mean.
     assert (code, space["quantity"], vectors["quantity"]) == (0, "space", "vectors")
     assert 70 < vectors["mean"] < 95
+    # Preventive broadcast has as many counters, and buffers while links open, by half the control messages.
+    assert vectors["mean"] <= preventive["mean"] < vectors["mean"] + 5
+    assert 0 < control[1]["mean"] < 0.8 * control[0]["mean"]
     with Path("figures/vectors-series.csv").open() as file:
-        last = list(csv.DictReader(file))[-1]
+        rows = {row["runs"]: row for row in csv.DictReader(file)}
+    last, other = rows["PRC-broadcast, 200 processes"], rows["preventive broadcast, 200 processes"]
     assert (float(last["space"]), float(last["vectors"]) > vectors["mean"]) == (0, True)
+    assert float(other["space"]) == float(last["vectors"])
     assert "vector clocks, 200 processes" in Path("figures/vectors.svg").read_text()
 
 

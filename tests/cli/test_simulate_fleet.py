@@ -99,8 +99,13 @@ def test_a_fleet_without_room_is_unknown_and_a_broken_one_violated(
 @pytest.mark.parametrize(
     ("line", "arguments", "says"),
     [
-        ("", ("--algorithm", "waiting"), "fleet.toml: the fleet runs prc_spray only, not waiting"),
-        ('algorithm = "prc_spray"', (), "fleet.toml: unknown key `algorithm`; known keys: processes, seed"),
+        (
+            "",
+            ("--algorithm", "waiting"),
+            "algorithm: the fleet runs prc_spray and preventive_spray, not waiting",
+        ),
+        ('algorithm = "prc"', (), "algorithm: the fleet runs prc_spray and preventive_spray, not prc"),
+        ("vectors = true", ("--algorithm", "preventive_spray"), "vectors are measured over prc_spray, not"),
         ('traced = "some"', (), "traced: invalid enum value 'some'; allowed: a number of processes, all"),
         ("sample_ms = 1", (), "fleet.toml: sample_ms: expected `float` >= 10"),
         ("sweep = 3", (), "fleet.toml: unknown key `sweep`"),

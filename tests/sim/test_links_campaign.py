@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from aforesaid.core import Process
 from aforesaid.protocols.catalog import CATALOG, Setup
+from aforesaid.protocols.overlay.frames import Lid
 from aforesaid.protocols.overlay.living import Living
+from aforesaid.protocols.overlay.preventive_sampled import PreventiveBothWays
+from aforesaid.structures import Received
 from mutants.overlay import preventive
 from mutants.prc import IsolatedInSilence, PrcMutant, SilentEnd
 from mutants.test_stepwise_mutants import GhostStays, LeftInSilence, PartnerStays
@@ -36,17 +40,33 @@ def partner_stays(setup: Setup) -> Living:
     return shipped
 
 
+class NoBase(PreventiveBothWays):
+    """A newcomer does not begin with what its contact has received."""
+
+    def _enter(self, contact: Process, lid: Lid, out: Any) -> None:
+        self.state.received = Received()
+        super()._enter(contact, lid, out)
+
+
+def no_base(setup: Setup) -> Living:
+    shipped = CATALOG["preventive_spray"].build(setup)
+    assert isinstance(shipped, Living)
+    shipped.prc.__class__ = NoBase
+    return shipped
+
+
 STUCK: dict[str, tuple[str, Callable[[Setup], Any]]] = {
     "SilentEnd": ("one_way", PrcMutant(SilentEnd, None).build),
     "IsolatedInSilence": ("one_way", PrcMutant(IsolatedInSilence, None).build),
     "GhostStays": ("preventive", preventive(GhostStays)),
     "LeftInSilence": ("preventive", preventive(LeftInSilence)),
     "PartnerStays": ("sampled", partner_stays),
+    "NoBase": ("sampled_preventive", no_base),
 }
 
 
 @pytest.mark.parametrize("mutant", STUCK)
-def test_what_gets_stuck_is_seen(mutant: str) -> None:
+def test_what_gets_stuck_or_comes_too_late_is_seen(mutant: str) -> None:
     setting, build = STUCK[mutant]
     for seed in range(RUNS_MAX):
         if play(setting, seed, build).complaints:

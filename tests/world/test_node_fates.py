@@ -9,7 +9,7 @@ import pytest
 
 from aforesaid import Config, Misuse, Node
 from aforesaid.security.keyfiles import write_cluster_key
-from world.node_stage import PORT, Stage, play
+from world.node_stage import PORT, Stage, play, told
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -26,6 +26,26 @@ def test_a_node_that_has_failed_says_goodbye_and_nobody_waits_for_it(transport: 
         await stage.until(lambda: b"after" in stage.heard["c"], "b and c wait for a", 2.0)
 
     play(full_disk)
+
+
+def test_a_full_disk_that_shows_when_a_connection_ends_fails_the_node(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """World 2001 of changing groups: the loop tells of the end, and nobody else stands above."""
+
+    async def neighbour_gone(stage: Stage) -> None:
+        facts = {"algorithm": "prc_spray", "transport": "tcp", "receipts": True}
+        await stage.start("a", **facts)
+        await stage.start("b", contact=f"{stage.world.host('a')}:{PORT}", **facts)
+        await asyncio.sleep(1)
+        stage.world.disks["a"].room = 0
+        stage.machines["b"].kill()
+        await stage.until(lambda: "a" in stage.errors, "a does not tell its application", 5.0)
+        assert "No space left" in str(stage.errors["a"])
+        assert not stage.world.loop.failures
+        assert not told(caplog, "rejoining")
+
+    play(neighbour_gone)
 
 
 def test_who_restarts_finds_its_group_by_what_its_directory_remembers() -> None:

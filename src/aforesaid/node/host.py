@@ -174,9 +174,13 @@ class Host(Saying):
             return
         lids = self._links_used.of_lost(peer)
         if self.error is None:
-            for lid in lids:
-                self._linking.link_down(lid, self.now(), self)
-            self.end_turn()
+            try:
+                for lid in lids:
+                    self._linking.link_down(lid, self.now(), self)
+                self.end_turn()
+            except Exception as error:
+                # Nobody stands above: a connection's end is told by the loop.
+                self.fail(error)
 
     def said_bye(self, peer: Process) -> None:
         if self._linking is not None:

@@ -275,6 +275,8 @@ class Life(Talking[P]):
         while True:
             host = self._running
             await host.isolation.wait()
+            if host.error is not None and not isinstance(host.error, Isolated):
+                return  # Who has failed in the same turn ends with its error.
             if host.is_member() and is_the_whole_group(host.carrier.members() + self._contacts()):
                 host.isolation.clear()
                 continue

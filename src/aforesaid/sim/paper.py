@@ -7,7 +7,7 @@ are read and validated without.
 from itertools import pairwise
 from math import exp
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from msgspec import Meta
 
@@ -27,6 +27,8 @@ NO_NETWORK = (
     "on the fleet delay_ms is a number or points, and delay_spread says how far links differ from it; "
     'without engine = "fleet" the simulator takes network.delay = {kind = "per_link", ...}'
 )
+
+FleetAlgorithm: TypeAlias = Literal["prc_spray", "preventive_spray"]
 
 PARTS = 16
 """How many delays links may have, relative to each other."""
@@ -76,7 +78,7 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
     """An arc whose link is in use as a route is not given away."""
     vectors: bool = False
     """Whether the vector clocks that the same messages would need are sampled, too."""
-    algorithm: Literal["prc_spray", "preventive_spray"] = "prc_spray"
+    algorithm: FleetAlgorithm = "prc_spray"
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
@@ -84,6 +86,9 @@ class Paper(Described, frozen=True, tag_field="engine", tag="fleet"):
         for key in ("network", "delay_ms"):
             if isinstance(data.get(key), dict):
                 raise Misuse(f"{key}: {NO_NETWORK}")
+        named, runs = data.get("algorithm", "prc_spray"), get_args(FleetAlgorithm)
+        if named not in runs:
+            raise Misuse(f"algorithm: the fleet runs {' and '.join(runs)}, not {named}")
         return super().of(data)
 
     @property

@@ -41,7 +41,8 @@ def test_what_a_trace_keeps_of_it_describes_it_entirely() -> None:
     [
         ({"engine": "float"}, "engine: 'float' is none; allowed: fleet; without the key, the simulator"),
         ({"engine": 3}, "engine: 3 is none; allowed: fleet"),
-        ({"algorithm": "prc"}, "unknown key `algorithm`; known keys: processes, seed, minutes"),
+        ({"algorithm": "prc"}, "algorithm: the fleet runs prc_spray and preventive_spray, not prc"),
+        ({"algorithms": "prc"}, "unknown key `algorithms`, did you mean algorithm?"),
         ({"processes": 1}, "processes: expected `int` >= 2"),
         ({"processes": "many"}, "processes: expected `int`, got `str`"),
         ({"seed": -1}, "seed: expected `int` >= 0"),
