@@ -171,6 +171,35 @@ def test_how_nodes_ended_is_told_by_their_logs_and_the_others(tmp_path: Path) ->
     assert judged(owed)[1].processes.fate == ["alive", "left"], "b left before it had all that was said"
 
 
+def test_who_left_a_changing_group_as_others_still_heard_each_other_is_owed_nothing(tmp_path: Path) -> None:
+    """b's clock is two seconds behind. Its last message came to c, and never to a, that closed soon after."""
+    s = 1_000_000_000
+    facts: dict[str, Any] = {"algorithm": "prc_spray", "group": ()}
+    said: list[Event] = [("s", 1, 3 * s, None), ("d", "b", 7, 1, 3 * s), ("s", 2, 5 * s, None)]
+
+    def fates(root: Path, closes: int) -> tuple[list[str], list[str]]:
+        a: list[Event] = [
+            ("a", "b", 7),
+            ("a", "c", 7),
+            ("d", "b", 7, 1, 5 * s),
+            ("e", closes, "closed", True),
+        ]
+        c: list[Event] = [("d", "b", 7, 1, 5 * s), ("d", "b", 7, 2, 7 * s), ("e", 9 * s, "closed", True)]
+        written(root, "a", a, **facts)
+        written(
+            root, "b", [*said, ("d", "b", 7, 2, 5 * s), ("e", 9 * s, "closed", True)], joined=True, **facts
+        )
+        written(root, "c", c, joined=True, **facts)
+        report, trace = judged(root)
+        return complaints(report), trace.processes.fate
+
+    assert fates(tmp_path / "early", 7 * s + s // 2) == ([], ["left", "alive", "alive"])
+    # Who was there for a second more, and by all clocks, should have had it.
+    lacks, there = fates(tmp_path / "late", 8 * s + s // 2)
+    assert any(each.startswith("agreement violated") for each in lacks)
+    assert there == ["alive", "alive", "alive"]
+
+
 def test_segments_of_several_clusters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="no trace segments"):
         judged(tmp_path)

@@ -1,7 +1,8 @@
 """What the log of a node tells of its writer, and how each node ended, as far as all logs tell.
 
 - `alive`: it closed in order, when nobody owed it anything or said anything more. In a changing group, where
-  nobody keeps accounts, when by the clocks nothing was said for a second;
+  nobody keeps accounts, when for a second nobody had said or delivered anything. Clocks differ: when others
+  did is told by its own, as far as what it delivered of theirs tells how far these are apart at most;
 - `left`: it closed in order, but earlier than that;
 - `evicted`: the others were told, or decided, that it would not come back; or it found itself isolated; or
   it left them before they had all that it had said;
@@ -10,7 +11,7 @@
   depends on it.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
@@ -23,6 +24,9 @@ from aforesaid.wire.segments import Event, Origin
 
 QUIET_BEFORE_END: Nanoseconds = SECOND
 """In a changing group: who closed after so long a silence of everyone was there to the end."""
+
+SAID_KEPT = 2**10
+"""Of so many of its last messages a log remembers when they were said."""
 
 Key: TypeAlias = tuple[Process, int]
 """One incarnation of a process."""
@@ -43,12 +47,15 @@ class Log:
     index: int = -1
     """Its row in the trace."""
     met: dict[Process, int] = field(default_factory=dict)
-    heard: set[Key] = field(default_factory=set)
-    """Whose messages it delivered."""
+    heard: dict[Key, tuple[int, Nanoseconds]] = field(default_factory=dict)
+    """Whose messages it delivered: the last of each, and when."""
     gone: dict[Process, tuple[str, int]] = field(default_factory=dict)
     """Whom it lost, how, and how many messages it owed it; -1 if it said more afterwards."""
     said: int = 0
-    last_said_ns: Nanoseconds = 0
+    last_ns: Nanoseconds = 0
+    """When it said or delivered something last."""
+    said_ns: deque[Nanoseconds] = field(default_factory=lambda: deque(maxlen=SAID_KEPT))
+    """When it said its last messages."""
     ended: tuple[Nanoseconds, str, bool] | None = None
 
     @property
@@ -65,8 +72,8 @@ class Log:
         match event:
             case ("s", number, time, _):
                 self.saw_said(number, time)
-            case ("d", origin, incarnation, _, _):
-                self.heard.add((origin, incarnation))
+            case ("d", origin, incarnation, number, time):
+                self.saw_heard((origin, incarnation), number, time)
             case ("p", peer, incarnation):
                 self.met[peer] = incarnation
             case ("x", peer, _, how, owed):
@@ -75,8 +82,20 @@ class Log:
                 self.ended = (time, how, drained)
 
     def saw_said(self, number: int, time: Nanoseconds) -> None:
-        self.said, self.last_said_ns = number, time
+        self.said = number
+        self.said_ns.append(time)
+        self.last_ns = max(self.last_ns, time)
         self.gone = {peer: (how, -1) for peer, (how, _) in self.gone.items()}
+
+    def saw_heard(self, author: Key, number: int, time: Nanoseconds) -> None:
+        self.heard[author] = number, time
+        self.last_ns = max(self.last_ns, time)
+
+    def ahead_of(self, key: Key, other: "Log") -> Nanoseconds:
+        """How far this clock is ahead of another's at most: what is said there comes here later; or 0."""
+        number, time = self.heard.get(key, (0, 0))
+        place = number - 1 - other.said + len(other.said_ns)
+        return time - other.said_ns[place] if 0 <= place < len(other.said_ns) else 0
 
 
 _Some = TypeVar("_Some", bound=Log)
@@ -152,7 +171,9 @@ def fate(key: Key, logs: Mapping[Key, Log]) -> str:
     if how == "isolated" or evicted or (gone and not drained):
         return "evicted"
     if is_linked(log.origin):
-        last = max(other.last_said_ns for other in logs.values())
+        last = max(
+            other.last_ns + (0 if other is log else log.ahead_of(of, other)) for of, other in logs.items()
+        )
         return "alive" if drained and last + QUIET_BEFORE_END < time else "left"
     known = any(other.met.get(name) == incarnation for other in others) or len(log.origin.group) == 1
     return "alive" if known and all(owed == 0 for _, owed in gone) else "left"

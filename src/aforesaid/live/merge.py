@@ -20,6 +20,7 @@ import numpy as np
 from aforesaid.live.logs import Key
 from aforesaid.live.members import NOWHERE, NUMBER, NUMBER_BITS, PHANTOM, Member, row_of
 from aforesaid.live.spans import ADMITTED, DELIVERED, OWN, SAID, STABLE
+from aforesaid.trace.model import Int64s
 
 PHANTOMS_MAX = 100_000
 """So many messages that nobody said are looked at; whoever makes up more has been found out long before."""
@@ -267,9 +268,7 @@ class Merge:
             tape, edits = member.tape, member.edits
             kind, key, time_ns = (column[: tape.at] for column in (tape.kind, tape.key, tape.time_ns))
             delivered = (kind == DELIVERED) | (kind == OWN)
-            heard = np.unique(key[delivered] >> NUMBER_BITS)
-            origins = (self.members[row].origin for row in heard.tolist())
-            member.heard.update((origin.name, origin.incarnation) for origin in origins)
+            self._heard(member, key[delivered], time_ns[delivered])
             if edits:
                 key = key.copy()
                 key[list(edits)] = list(edits.values())
@@ -282,6 +281,15 @@ class Merge:
             member.newest_ns = max(member.newest_ns, int(time_ns.max(initial=0)))
             tape.cut()
         self._moved = {}
+
+    def _heard(self, member: Member, key: Int64s, time_ns: Int64s) -> None:
+        """Of each author the last."""
+        rows, places = np.unique((key >> NUMBER_BITS)[::-1], return_index=True)
+        last = len(key) - 1 - places
+        told = zip(rows.tolist(), (key[last] & NUMBER).tolist(), time_ns[last].tolist(), strict=True)
+        for row, number, time in told:
+            origin = self.members[row].origin
+            member.saw_heard((origin.name, origin.incarnation), number, time)
 
 
 def _number(needs: dict[int, int], circle: list[int]) -> int:

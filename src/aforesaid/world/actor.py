@@ -80,8 +80,9 @@ class Actor:
                 try:
                     await self._take_part()
                     break
-                except Misuse:
-                    # Its contact may be gone, or outside itself: there are others.
+                except (Misuse, OSError):
+                    # Its contact may be gone, or outside itself: there are others. Or no descriptor is left
+                    # for it to begin with.
                     if self.node is not None or self.plan.fixed:
                         raise
                     await asyncio.sleep(AGAIN_S)
