@@ -37,8 +37,8 @@ ALGORITHMS = tuple(name for name, entry in CATALOG.items() if entry.deployable)
 NAMES = ("north", "south", "west")
 SEED = 1
 PATIENCE_S = 120.0
-LOAD = {"LEDGER_SAYS_S": "0.015", "LEDGER_AT_ONCE": "10"}
-"""Up to 600 messages a second from each: about 1,000 from those who are not dead just then."""
+LOAD = {"LEDGER_SAYS_S": "0.015", "LEDGER_AT_ONCE": "25"}
+"""Up to 1,500 messages a second from each: about 1,000 in all, the time included in which some are dead."""
 
 
 class Branches:
