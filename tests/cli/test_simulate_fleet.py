@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aforesaid.fleet import FleetBroken, FleetFull
@@ -47,6 +48,22 @@ def test_simulate_then_check_says_kept(aforesaid: Run) -> None:
     assert {"expected", "buffered", "control_sent"} < set(
         open_trace("traces/run=fleet-n40-s1").samples.metric
     )
+
+
+def test_preventive_broadcast_holds_counters_for_ever(aforesaid: Run) -> None:
+    code, out, _ = aforesaid("simulate", "fleet.toml", "--algorithm", "preventive_spray")
+    assert (code, "1,200 broadcast, 48,000 deliveries" in out, "none but counters" in out) == (0, True, True)
+    trace = open_trace("traces/run=fleet-preventive_spray-n40-s1")
+    assert trace.run.algorithm == "preventive_spray"
+    samples = trace.samples
+    held = {
+        metric: samples.value[np.array(samples.metric) == metric]
+        for metric in ("entries", "buffered", "expected")
+    }
+    # Everybody has spoken: 40 counters at each of 40, and what is buffered besides.
+    assert held["entries"][-1] == 40 * 40
+    assert held["buffered"].max() > 0 == held["expected"].max()
+    assert aforesaid("check", "traces")[0] == 0
 
 
 def test_the_shipped_scenario_is_what_a_trace_can_be_run_from_again(aforesaid: Run) -> None:

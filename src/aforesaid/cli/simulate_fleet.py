@@ -101,9 +101,15 @@ def _print(paper: Paper, outcome: Outcome, facts: dict[str, Any], seconds: float
             ("control", f"{sum(outcome.control.values()):,} messages: {kinds}"),
             ("faults", f"{outcome.plan.crashes:,} crashes{isolated}{together}"),
             ("ended", f"{facts['ended']} at {paper.minutes:g} minutes of virtual time"),
-            ("entries held at the end", f"{outcome.held:,}" if outcome.held else "none"),
+            ("entries held at the end", _held(outcome)),
             ("took", f"{seconds:.2f} s, {outcome.cpu_seconds:.2f} s of it in the kernel"),
             ("digest", facts["digest"]),
             ("trace", facts["trace"]),
         ],
     )
+
+
+def _held(outcome: Outcome) -> str:
+    """Counters are for ever, whoever has come to rest."""
+    nothing = "none but counters" if outcome.plan.preventive else "none"
+    return f"{outcome.held:,}" if outcome.held else nothing
