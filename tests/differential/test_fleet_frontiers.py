@@ -5,11 +5,20 @@ import pytest
 from aforesaid.fleet import Paper, trace_fleet
 from aforesaid.fleet.frontier import simulate_frontiers
 from aforesaid.fleet.states import What
+from aforesaid.sim.paper import FleetAlgorithm
 from aforesaid.trace import MemorySink
 
 
-@pytest.mark.parametrize(("crashes", "delay_ms"), [(0.0, 40), (40.0, 40), (0.0, 700)])
-def test_every_message_carries_the_same(crashes: float, delay_ms: float) -> None:
+@pytest.mark.parametrize(
+    ("crashes", "delay_ms", "algorithm"),
+    [
+        (0.0, 40, "prc_spray"),
+        (40.0, 40, "prc_spray"),
+        (0.0, 700, "prc_spray"),
+        (40.0, 700, "preventive_spray"),
+    ],
+)
+def test_every_message_carries_the_same(crashes: float, delay_ms: float, algorithm: FleetAlgorithm) -> None:
     paper = Paper(
         30,
         3,
@@ -19,6 +28,7 @@ def test_every_message_carries_the_same(crashes: float, delay_ms: float) -> None
         delay_ms=delay_ms,
         crashes_per_minute=crashes,
         traced="all",
+        algorithm=algorithm,
     )
     plan = paper.plan()
     outcome, frontiers = simulate_frontiers(plan, keep=True)

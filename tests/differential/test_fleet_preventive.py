@@ -1,9 +1,11 @@
 """Preventive broadcast on Spray, in the fleet's kernel and in the reference: as `test_fleet_dynamic`."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from aforesaid.fleet import Paper
 from aforesaid.fleet.plan import paces_of
 from differential.compared import Compared, compare, small
 from differential.fleet_campaign import impatient
@@ -33,6 +35,14 @@ def test_crashes(seed: int) -> None:
     both = compared(20, seed, DELAYS_MS[seed % 3], crashes_per_minute=30.0, speak_until=2.5)
     assert both.differences == []
     assert both.evicted > 0 or seed != 19
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_newcomer_does_not_deliver_what_its_contact_had(seed: int) -> None:
+    """It may lie in the first buffer of a link that another opens to the newcomer."""
+    parts: dict[str, Any] = {"delay_ms": 700.0, "crashes_per_minute": 40.0, "algorithm": "preventive_spray"}
+    paper = Paper(30, seed, minutes=3.5, speak_from=1.0, speak_until=2.5, traced="all", **parts)
+    assert compare(paper.plan()).differences == []
 
 
 @pytest.mark.parametrize("seed", range(3))

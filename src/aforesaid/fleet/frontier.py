@@ -16,7 +16,7 @@ import numpy as np
 
 from aforesaid.fleet.compiled import compiled_once, entry
 from aforesaid.fleet.fleet import Outcome, Progress, simulate_fleet
-from aforesaid.fleet.layout import Event
+from aforesaid.fleet.layout import FLOODED, Event
 from aforesaid.fleet.plan import Plan
 from aforesaid.fleet.records import Int32s, Int64s, Record, Records, Rows
 from aforesaid.fleet.states import What
@@ -114,7 +114,7 @@ def _make(sources: str) -> Callable[..., None]:
             if said == -1 - p:
                 for word in range(words):
                     fronts[p, word] = 0
-            if said < 0:
+            if said < 0 or said >= FLOODED:
                 continue
             place = said & (places.shape[0] - 1)
             mine, bit = place >> 6, 1 << (place & 63)

@@ -3,7 +3,7 @@
 from aforesaid.fleet.closing import lose
 from aforesaid.fleet.compiled import inner
 from aforesaid.fleet.ends import end_of, far_end, known, new_link, notify, part, precedes, refuse, unref
-from aforesaid.fleet.layout import State
+from aforesaid.fleet.layout import DELIVERED, State
 from aforesaid.fleet.lists import place_of, row
 from aforesaid.fleet.memory import record
 from aforesaid.fleet.queues import choose, send
@@ -46,10 +46,24 @@ def welcome(w: State, p: int, lid: int) -> None:
     mine = end_of(w, lid, p)
     mine.welcoming = 1
     # One that began again meanwhile will not take this welcome.
-    if processes(w)[newcomer].traced and processes(w)[newcomer].joining == lid:
-        record(w, p, -1 - newcomer)
+    if processes(w)[newcomer].joining == lid:
+        if w.preventive:
+            begin_with(w, newcomer, p)
+        if processes(w)[newcomer].traced:
+            record(w, p, -1 - newcomer)
     send(w, Kind.WELCOME, p, newcomer, lid, -1, 0, 0)
     mine.handshake_timer = arm(w, w.patience, Due.HANDSHAKE, p, lid)
+
+
+@inner
+def begin_with(w: State, newcomer: int, contact: int) -> None:
+    """By its contact's counters: what the contact has delivered may lie in the first buffer of a link, and is
+    nothing new to the newcomer."""
+    table, column = masks(w), newcomer
+    for _ in range(hot(w)[newcomer].words):
+        for s in range(table.shape[0]):
+            table[s, column] = table[s, contact] & DELIVERED
+        column = columns(w)[column].following
 
 
 @inner
