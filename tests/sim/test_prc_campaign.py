@@ -15,6 +15,7 @@ FIRED = {
     "calm": REWIRED,
     "crowds": (*REWIRED, "join", "crash", "pause", "partition"),
     "sampled": TROUBLED,
+    "sampled_preventive": TROUBLED,
 }
 """The faults that a setting is about; all of them unless named here."""
 

@@ -22,6 +22,7 @@ from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.recording.segments import SegmentWriter
 from aforesaid.node.senders import Senders
+from aforesaid.node.several import Several
 from aforesaid.node.surviving import SurvivingHost
 from aforesaid.node.timers import Timers
 from aforesaid.node.watch import Watch
@@ -147,10 +148,10 @@ async def say_nothing_again(self: KeepingHost) -> None:
     self._group = None
 
 
-async def speak_when_inside(self: KeepingHost, targets: Any, payloads: Any) -> Any:
+async def speak_when_inside(self: KeepingHost, targets: Any, said: Several) -> Any:
     await self.inside.wait()
     self.check()
-    return await Host.say(self, targets, [SAID + payload for payload in payloads])
+    return await Host.say(self, targets, Several([SAID + payload for payload in said.payloads]))
 
 
 def deliver_at_once(self: KeepingHost, message_id: Any, payload: bytes) -> None:

@@ -11,7 +11,8 @@
   depends on it.
 """
 
-from collections import defaultdict, deque
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
@@ -25,8 +26,8 @@ from aforesaid.wire.segments import Event, Origin
 QUIET_BEFORE_END: Nanoseconds = SECOND
 """In a changing group: who closed after so long a silence of everyone was there to the end."""
 
-SAID_KEPT = 2**10
-"""Of so many of its last messages a log remembers when they were said."""
+SAID_KEPT = 32
+"""Of so many messages a log remembers when they were said: the longer ago, the farther they are apart."""
 
 Key: TypeAlias = tuple[Process, int]
 """One incarnation of a process."""
@@ -54,8 +55,8 @@ class Log:
     said: int = 0
     last_ns: Nanoseconds = 0
     """When it said or delivered something last."""
-    said_ns: deque[Nanoseconds] = field(default_factory=lambda: deque(maxlen=SAID_KEPT))
-    """When it said its last messages."""
+    said_ns: list[tuple[int, Nanoseconds]] = field(default_factory=list)
+    """When it said some of its messages, in a changing group."""
     ended: tuple[Nanoseconds, str, bool] | None = None
 
     @property
@@ -83,7 +84,10 @@ class Log:
 
     def saw_said(self, number: int, time: Nanoseconds) -> None:
         self.said = number
-        self.said_ns.append(time)
+        if is_linked(self.origin):
+            self.said_ns.append((number, time))
+            if len(self.said_ns) > SAID_KEPT:
+                del self.said_ns[1 : SAID_KEPT // 2 : 2]
         self.last_ns = max(self.last_ns, time)
         self.gone = {peer: (how, -1) for peer, (how, _) in self.gone.items()}
 
@@ -94,8 +98,9 @@ class Log:
     def ahead_of(self, key: Key, other: "Log") -> Nanoseconds:
         """How far this clock is ahead of another's at most: what is said there comes here later; or 0."""
         number, time = self.heard.get(key, (0, 0))
-        place = number - 1 - other.said + len(other.said_ns)
-        return time - other.said_ns[place] if 0 <= place < len(other.said_ns) else 0
+        # That one, or the last that is remembered of those that were said before it.
+        place = bisect_left(other.said_ns, (number + 1, 0)) - 1
+        return time - other.said_ns[place][1] if number and place >= 0 else 0
 
 
 _Some = TypeVar("_Some", bound=Log)
