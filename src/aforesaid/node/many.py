@@ -5,42 +5,37 @@ and is delivered by itself. What has room is said at once; after each part the r
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Awaitable, Callable, Iterator
 
 from aforesaid.core import RUN_MAX, Misuse
 from aforesaid.node.messages import Receipt
+from aforesaid.node.several import Several
 
-PART_BYTES = 2**18
+AT_ONCE_BYTES = 2**18
 """How many bytes are said at once, or else one message."""
 
 BATCH_MAX = 1024
 """How many messages are taken at once."""
 
 
-async def say_many(
-    payloads: Sequence[bytes], say: Callable[[Sequence[bytes]], Awaitable[tuple[int, Receipt]]]
-) -> Receipt:
+async def say_many(said: Several, say: Callable[[Several], Awaitable[tuple[int, Receipt]]]) -> Receipt:
     """`say` says as many of these as there is room for, and at least one. The receipt is that of the last:
     the receivers are the same, and have all that was said to them before when they have that."""
-    if not payloads:
+    if not said.payloads:
         raise Misuse("no messages: send_many and broadcast_many take one or more")
-    for part in _parts(payloads):
-        said = 0
-        while said < len(part):
-            count, receipt = await say(part[said:])
-            said += count
+    for part in _parts(said):
+        count, receipt = await say(part)
+        while count < len(part):
+            part = part.part(count, len(part))
+            count, receipt = await say(part)
         await asyncio.sleep(0)
     return receipt
 
 
-def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _parts(said: Several) -> Iterator[Several]:
     """In order, and no more at a time than the loop can wait for."""
     begin = 0
-    while begin < len(payloads):
-        part = payloads[begin : begin + RUN_MAX]
-        count = len(part)
-        if sum(map(len, part)) > PART_BYTES:
-            count = max(1, sum(size <= PART_BYTES for size in accumulate(map(len, part))))
-        yield part[:count]
-        begin += count
+    while begin < len(said):
+        end = max(begin + 1, said.cut(begin, RUN_MAX, AT_ONCE_BYTES))
+        yield said if end - begin == len(said) else said.part(begin, end)
+        begin = end

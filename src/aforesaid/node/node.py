@@ -22,6 +22,7 @@ from aforesaid.node.operating.metrics import text_of
 from aforesaid.node.operating.metrics_port import MetricsPort
 from aforesaid.node.payloads import Codec, P, bytes_of
 from aforesaid.node.questions import Questions
+from aforesaid.node.several import Several
 from aforesaid.node.surviving import SurvivingHost
 from aforesaid.node.transactions import Transactions
 from aforesaid.transport import Address
@@ -96,7 +97,7 @@ class Node(Questions[P]):
         if not known or not self._addressed:
             self._refuse(audience)
         data: Any = payload if self._letters is None else self._letters.sealed(payload)
-        receipt = self._say_now(audience, data) or await self._say(audience, (bytes_of(data),))
+        receipt = self._say_now(audience, data) or await self._say(audience, Several.one(bytes_of(data)))
         self.said += 1
         if self._hands_on_again:
             await self._forced()
@@ -106,7 +107,7 @@ class Node(Questions[P]):
         """Say it to everyone, this node included; waits while too much is under way."""
         group = self._group or self._refuse(())
         data: Any = payload if self._letters is None else self._letters.sealed(payload)
-        receipt = self._say_now(group, data) or await self._say(group, (bytes_of(data),))
+        receipt = self._say_now(group, data) or await self._say(group, Several.one(bytes_of(data)))
         self.said += 1
         if self._hands_on_again:
             await self._forced()
@@ -296,33 +297,36 @@ class Node(Questions[P]):
         if self._turn >= TURN_MESSAGES or self._closing or self._host is None:
             self._turn = 0
             return None
-        return self._host.join_run(audience, payload) or self._host.say_now(audience, (payload,))
+        return self._host.join_run(audience, payload) or self._host.say_now(audience, Several.one(payload))
 
     async def _say_many(self, audience: tuple[Process, ...], payloads: Iterable[P]) -> Receipt:
         if not isinstance(payloads, Iterable):
             raise Misuse(f"many payloads are a list of them, or the like, not {payloads!r:.50}")
         data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
         said: list[bytes] = list(data)
-        if set(map(type, said)) != {bytes} or max(map(len, said)) > self._payload_bytes_max:
-            said = [self._checked(payload) for payload in said]
-        receipt = await say_many(said, partial(self._say_some, audience))
+        if set(map(type, said)) != {bytes}:
+            said = list(map(self._checked, said))
+        several = Several(said)
+        if several.size > self._payload_bytes_max:  # One of them may be larger.
+            for payload in said:
+                self._checked(payload)
+        receipt = await say_many(several, partial(self._say_some, audience))
         if self._hands_on_again:
             await self._forced()
         return receipt
 
-    async def _say_some(
-        self, audience: tuple[Process, ...], payloads: Sequence[bytes]
-    ) -> tuple[int, Receipt]:
+    async def _say_some(self, audience: tuple[Process, ...], said: Several) -> tuple[int, Receipt]:
         """As many as there is room for; one, once there is room for it, if there is none."""
-        some = payloads[: 0 if self._closing else self._running.room]
-        receipt = self._running.say_now(audience, some) if some else None
+        count = 0 if self._closing else min(self._running.room, len(said))
+        some = said if count == len(said) else said.part(0, count)
+        receipt = self._running.say_now(audience, some) if count else None
         if receipt is None:
-            some = payloads[:1]
+            count, some = 1, said.part(0, 1)
             receipt = await self._say(audience, some)
-        self.said += len(some)
-        return len(some), receipt
+        self.said += count
+        return count, receipt
 
-    async def _say(self, audience: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
+    async def _say(self, audience: tuple[Process, ...], said: Several) -> Receipt:
         while True:
             if self._closing:
                 self._running.check()  # It may have ended for a reason.
@@ -330,7 +334,7 @@ class Node(Questions[P]):
             await asyncio.sleep(0)
             host = self._running
             try:
-                return host.say_now(audience, payloads) or await host.say(audience, payloads)
+                return host.say_now(audience, said) or await host.say(audience, said)
             except Isolated:
                 if self._closing:
                     raise

@@ -6,10 +6,7 @@ anything under these. A run is no larger than what leaves in one piece, so that 
 that is larger by itself is alone in its run.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from itertools import accumulate, repeat
-from operator import add
 from typing import Protocol
 
 from aforesaid.core import (
@@ -22,9 +19,7 @@ from aforesaid.core import (
     order_of,
 )
 from aforesaid.node.config import Config
-
-PART_BYTES = 5
-"""What a message takes in a run besides its payload, at most."""
+from aforesaid.node.several import PART_BYTES, Several
 
 REST_BYTES = 160
 """What is left free in what leaves in one piece: for the rest of the run's frame, an ack and a permit."""
@@ -81,11 +76,9 @@ class Runs(Windowed):
         gathered.append(payload)
         return self._first + count
 
-    def add(self, targets: tuple[Process, ...], payloads: Sequence[bytes], size: int) -> int:
-        """Say these, of so many bytes, too; the number of the last. Busy, with nothing changed, if the
-        protocol has no room."""
-        gathered, count = self.payloads, len(payloads)
-        size += PART_BYTES * count
+    def add(self, targets: tuple[Process, ...], said: Several) -> int:
+        """Say these, too; the number of the last. Busy, with nothing changed, if the protocol has no room."""
+        gathered, count, size = self.payloads, len(said.payloads), said.in_run
         if (
             gathered
             and targets == self._targets
@@ -93,16 +86,16 @@ class Runs(Windowed):
             and len(gathered) + count <= self._count_max
         ):
             self._size += size
-            gathered += payloads
+            gathered += said.payloads
             return self._last
         if not gathered or targets != self._targets or count == 1 or count > self.room:
             self.close()
             gathered = self._open(targets, count)
             if count == 1 or (size <= self._size_max and count <= self._parts_max):
                 self._size = size
-                gathered += payloads
+                gathered += said.payloads
                 return self._last
-        self._add_some(payloads)
+        self._add_some(said)
         return self._last
 
     def close(self) -> None:
@@ -137,21 +130,18 @@ class Runs(Windowed):
         self.payloads = []
         return self.payloads
 
-    def _add_some(self, payloads: Sequence[bytes]) -> None:
+    def _add_some(self, said: Several) -> None:
         """More than the run holds that is being said: each as full as it may be."""
-        sizes = map(add, map(len, payloads), repeat(PART_BYTES))
-        ends, begin = list(accumulate(sizes, initial=0)), 0
+        begin = 0
         while True:
-            most = min(len(payloads), begin + self._count_max - len(self.payloads))
-            upto = ends[begin] + self._size_max - self._size
             # The run that is being said may be one message that is too large by itself: nothing joins it.
-            end = max(begin, bisect_right(ends, upto, begin, max(begin, most) + 1) - 1)
+            end = said.cut(begin, self._count_max - len(self.payloads), self._size_max - self._size)
             if end == begin and not self.payloads:
                 end += 1
-            self.payloads += payloads[begin:end]
-            self._size += ends[end] - ends[begin]
+            self.payloads += said.payloads[begin:end]
+            self._size += said.between(begin, end)
             begin = end
-            if begin == len(payloads):
+            if begin == len(said.payloads):
                 return
             self.close()
             self._open(self._targets, 1)

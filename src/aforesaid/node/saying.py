@@ -1,7 +1,7 @@
 """What the application says: at once where there is room, else in turn with all who wait for it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self
 
 from aforesaid.core import Busy, Process
@@ -11,6 +11,7 @@ from aforesaid.node.flight import WindowFlight
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
+from aforesaid.node.several import Several
 from aforesaid.node.turns import Turns
 
 FLUSH_FRAMES = 256
@@ -54,16 +55,16 @@ class Saying(Turns):
         window.add(receipt)
         return receipt
 
-    def say_now(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt | None:
+    def say_now(self, targets: tuple[Process, ...], said: Several) -> Receipt | None:
         """Say them if there is room for one at least; else None."""
         if self._senders.waiting or self._room() <= 0 or self.error is not None:
             return None
         try:
-            return self._say(targets, payloads)
+            return self._say(targets, said)
         except Busy:
             return None
 
-    async def say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
+    async def say(self, targets: tuple[Process, ...], said: Several) -> Receipt:
         """Say them once there is room; cancelled before that, nothing was said."""
         while True:
             late = self._loop.call_later(DEAF_S, self._warn_if_deaf)
@@ -72,24 +73,24 @@ class Saying(Turns):
             finally:
                 late.cancel()
             try:
-                return self._say(targets, payloads)
+                return self._say(targets, said)
             except Busy:
                 await asyncio.sleep(BUSY_S)
 
-    def _say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
+    def _say(self, targets: tuple[Process, ...], said: Several) -> Receipt:
         if self.refusals.theirs:
             self.refusals.check(targets)
-        size = len(payloads[0]) if len(payloads) == 1 else sum(map(len, payloads))
+        size, count = said.size, len(said.payloads)
         if self._runs is not None:
-            incarnation, number = self.incarnation, self._runs.add(targets, payloads, size)
+            incarnation, number = self.incarnation, self._runs.add(targets, said)
         else:
-            for payload in payloads:
+            for payload in said.payloads:
                 place = 0 if self.recorder is None else self.recorder.pending
                 message_id = self._say_it(targets, payload, self.now(), self)
                 self._record_said(place, message_id, 1, targets)
                 _, incarnation, number = message_id
         self._unflushed += size
-        receipt = Receipt(self._name, incarnation, number, size, self.now(), len(payloads))
+        receipt = Receipt(self._name, incarnation, number, size, self.now(), count)
         if self.gone or self.groups.leaving:
             receipt.lost = self.groups.leaving.union(self.gone) & frozenset(targets)
         if not self.flight.tells:

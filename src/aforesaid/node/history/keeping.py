@@ -41,6 +41,7 @@ from aforesaid.node.host import Host
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
+from aforesaid.node.several import Several
 from aforesaid.transport import Address
 
 HELD_MAX = 2**16
@@ -94,15 +95,15 @@ class KeepingHost(Host):
         self._contact = contact
         self._work = asyncio.create_task(self._enter(contact), name=f"history of {self.config.name}")
 
-    def say_now(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt | None:
+    def say_now(self, targets: tuple[Process, ...], said: Several) -> Receipt | None:
         if not self.caught_up.is_set():
             return None
-        return super().say_now(targets, [SAID + payload for payload in payloads])
+        return super().say_now(targets, Several([SAID + payload for payload in said.payloads]))
 
-    async def say(self, targets: tuple[Process, ...], payloads: Sequence[bytes]) -> Receipt:
+    async def say(self, targets: tuple[Process, ...], said: Several) -> Receipt:
         await self.caught_up.wait()
         self.check()
-        return await super().say(targets, [SAID + payload for payload in payloads])
+        return await super().say(targets, Several([SAID + payload for payload in said.payloads]))
 
     async def forced(self) -> None:
         """Returns when all that was said before is in the log: kill -9 takes none of it."""
@@ -308,10 +309,9 @@ class KeepingHost(Host):
         return count
 
     async def _tell_again(self, lost: Floors, entries: list[Entry]) -> None:
-        payloads = [told_bytes(lost, entries)]
-        said = super().say_now(self.config.group, payloads)
-        if said is None:
-            await super().say(self.config.group, payloads)
+        told = Several.one(told_bytes(lost, entries))
+        if super().say_now(self.config.group, told) is None:
+            await super().say(self.config.group, told)
 
     # ------------------------------------------------------------------------------------- the parts
 

@@ -1,0 +1,54 @@
+"""Payloads that are said one after the other, and the bytes they take: their lengths are asked for once."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, repeat
+from operator import add
+
+PART_BYTES = 5
+"""What a message takes in a run besides its payload, at most."""
+
+
+class Several:
+    """One or more of them, in order."""
+
+    __slots__ = ("_ends", "payloads")
+
+    def __init__(self, payloads: Sequence[bytes], ends: Sequence[int] | None = None) -> None:
+        """`ends`: where the first of them begins in a run, and where each ends."""
+        self.payloads = payloads
+        if ends is None:
+            sizes = map(add, map(len, payloads), repeat(PART_BYTES))
+            ends = list(accumulate(sizes, initial=0))
+        self._ends = ends
+
+    @staticmethod
+    def one(payload: bytes) -> "Several":
+        return Several((payload,), (0, len(payload) + PART_BYTES))
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+    def part(self, begin: int, end: int) -> "Several":
+        """Those from this place up to that one."""
+        return Several(self.payloads[begin:end], self._ends[begin : end + 1])
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.in_run - PART_BYTES * len(self.payloads)
+
+    @property
+    def in_run(self) -> int:
+        """How many bytes they take in a run."""
+        return self._ends[-1] - self._ends[0]
+
+    def cut(self, begin: int, most: int, in_run: int) -> int:
+        """Where as many end, from this place on and no more than so many, as take so many bytes in a run."""
+        upto = self._ends[begin] + in_run
+        last = min(len(self.payloads), begin + most)
+        return max(begin, bisect_right(self._ends, upto, begin, max(begin, last) + 1) - 1)
+
+    def between(self, begin: int, end: int) -> int:
+        """How many bytes those take in a run."""
+        return self._ends[end] - self._ends[begin]
