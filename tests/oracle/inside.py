@@ -1,6 +1,10 @@
 """A look inside: the indexes of the algorithms, recomputed by brute force (algorithms, end of section 6)."""
 
+from collections.abc import Collection
 from typing import Any
+
+from aforesaid.protocols.delivery.hybrid_frames import Remind
+from aforesaid.protocols.repair import Resend
 
 
 def unacked_by(entry: Any) -> list[str]:
@@ -35,6 +39,15 @@ def runs_of(u: Any) -> list[tuple[int, Any]]:
         entries.append((k, entry))
         k += entry.count
     return entries
+
+
+def look_at_timers(machine: Any, timers: Collection[Any]) -> None:
+    """Any frame may be lost: who waits for one has a timer that rings, at the end of every step."""
+    for peer, channel in machine.channels.items():
+        asks = Remind(peer) in timers
+        assert asks or Resend(peer) in timers or not channel.unacked, f"nothing rings for acks of {peer}"
+        owed = channel.missing or getattr(channel, "cons", ())
+        assert asks or not owed, f"nothing rings for what {peer} is to tell"
 
 
 def look(machine: Any) -> None:

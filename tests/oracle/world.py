@@ -16,7 +16,7 @@ from aforesaid.protocols.delivery import hybrid_frames
 from aforesaid.protocols.delivery.hybrid_batches import Batched
 from oracle import judge, mind
 from oracle.fates import Fates
-from oracle.inside import look, unfinished
+from oracle.inside import look, look_at_timers, unfinished
 from support.harness import Recorder
 
 Build = Callable[..., Any]
@@ -252,6 +252,8 @@ class World:
         self.judge.settled(i)
         if self.peek:
             self.look(self.machines[i])
+            if not self.plan.reliable:
+                look_at_timers(self.machines[i], self.timers[i])
 
     # ----------------------------------------------------------------------------------------------- runs
 

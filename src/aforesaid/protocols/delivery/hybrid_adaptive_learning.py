@@ -165,12 +165,19 @@ class Learning(Holding[E], Flushing[E]):
             if polls or not self._impatient(channel):
                 self._be_patient(peer, channel, now, out)
 
+    def _be_patient(self, peer: Process, channel: Any, now: Nanoseconds, out: Effects) -> None:
+        channel.polls = self._owes_acks(channel)
+        super()._be_patient(peer, channel, now, out)
+
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         if type(timer) is Remind:
             channel = self.channels.get(timer.peer)
-            if channel is not None and channel.unacked and not channel.flight.sent:
-                # All came, and the first waits there; or its ack was lost.
-                out.send((timer.peer,), self._again(timer.peer, channel, channel.unacked[0]))
+            if channel is not None:
+                # If something flies it does not ask now, and has to begin to ask again when that has come.
+                channel.polls = self._owes_acks(channel)
+                if channel.unacked and not channel.flight.sent:
+                    # All came, and the first waits there; or its ack was lost.
+                    out.send((timer.peer,), self._again(timer.peer, channel, channel.unacked[0]))
         super().expire(timer, now, out)
 
     def _wanted(self, channel: Any) -> int:

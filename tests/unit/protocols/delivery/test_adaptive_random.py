@@ -12,12 +12,13 @@ from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_in_order import HybridInOrder, HybridMulticastInOrder
 from oracle.adaptive import play
 from oracle.adaptive_campaign import BOUNDS, CRASHES, WORLDS, campaign
-from oracle.sharp import play_sharp, sharp_plan
+from oracle.sharp import Sharp, play_sharp, sharp_plan
 from oracle.timed import Clocked, Timed
 from oracle.world import Plan
 from support.scale import scaled
 
 SEEDS = scaled(25, 300)
+LOSSY = scaled(150, 3_000)
 TIMED = scaled(60, 1_500)
 
 
@@ -36,6 +37,32 @@ def test_random_worlds(world: str, bound: int, multicast: bool, crash: str) -> N
 def test_forty_per_cent_loss_and_repetition(bound: int) -> None:
     for seed in range(4):
         play(Plan(seed, processes=4, messages=60, multicast=seed % 2 == 0, loss=0.4, repeat=0.3), bound)
+
+
+class AskedOnce(HybridAdaptive):
+    """Who had to ask, and had its timer ring while something flew, takes itself for one who asks."""
+
+    def expire(self, timer: Any, now: int, out: Any) -> None:
+        polls = {peer: channel.polls for peer, channel in self.channels.items()}
+        super().expire(timer, now, out)
+        for peer, channel in self.channels.items():
+            channel.polls = channel.polls or polls[peer]
+
+
+def test_whoever_waits_has_a_timer_that_rings() -> None:
+    """At the end of every step (`oracle.inside.look_at_timers`): a world that heals hides it if not."""
+    plans = [Sharp(seed, processes=5, messages=30, loss=0.3, aimed=0.6, slow=0.3) for seed in range(LOSSY)]
+    for plan in plans:
+        play_sharp(plan, 2)
+    assert any(map(_leaves_something_without_a_timer, plans)), "the mutant lives"
+
+
+def _leaves_something_without_a_timer(plan: Sharp) -> bool:
+    try:
+        play_sharp(plan, 2, AskedOnce)
+    except AssertionError as error:
+        return "nothing rings" in str(error)
+    return False
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

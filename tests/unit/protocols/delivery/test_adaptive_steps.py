@@ -11,7 +11,7 @@ from aforesaid.protocols.catalog import Setup, algorithm
 from aforesaid.protocols.delivery.hybrid_adaptive import HybridAdaptive
 from aforesaid.protocols.delivery.hybrid_adaptive_frames import Flush, Flushed, Holds, Name, Told, Wait
 from aforesaid.protocols.delivery.hybrid_constraints import FACTS_MAX, LOOK_MAX
-from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Notice
+from aforesaid.protocols.delivery.hybrid_frames import Ack, Early, Notice, Remind
 from oracle.adaptive import at_rest
 from oracle.stage import Stage
 from support.recorder import Recorder
@@ -69,6 +69,28 @@ def test_where_acks_are_lost_what_is_held_is_told_to_have_come() -> None:
         stage.expire(next(i for i, timers in enumerate(stage.timers) if timers))
         stage.drain()
     assert not stage.machines[1].gauges()["unacked"], "its ack was lost, and asked for again"
+
+
+def test_who_asked_while_something_flew_asks_again_when_that_has_come() -> None:
+    """Its second message flies when the timer rings, so that it does not ask; then both wait at 2, which
+    delivers them, and the ack is lost (world 5610 of durable groups)."""
+    stage = stage_of(3, retransmit=True)
+    relay(stage)
+    stage.arrive(Early, 2, 1)
+    stage.say(1, 2)
+    asker = stage.machines[1].channels["p2"]
+    assert asker.polls
+    stage.fire(1, Remind("p2"))
+    stage.arrive(Told, 1, 2)
+    stage.arrive(Early, 2, 1)
+    assert not asker.flight.sent
+    assert asker.unacked
+    stage.arrive(Told, 0, 2)
+    stage.lose_all()
+    while any(stage.timers):
+        stage.expire(next(i for i, timers in enumerate(stage.timers) if timers))
+        stage.drain()
+    assert not stage.machines[1].gauges()["unacked"]
 
 
 def test_ping_pong_with_side_messages_waits_for_nothing() -> None:

@@ -288,4 +288,5 @@ def test_a_peer_at_rest_costs_little(kind: Any) -> None:
     assert not any(hub.gauges().values())
     assert hub.channels["peer0"].flight.smoothed == 2 * MILLISECOND
     assert hub.channels["peer0"].permits.smoothed == 3 * MILLISECOND
-    assert size / len(names) < 600
+    # 594 to 601, by how much the interpreter's free lists hold of what ran before.
+    assert size / len(names) < 605
