@@ -3,7 +3,7 @@
     python benchmarks/bench_crowd.py [--nodes N] [--rounds R] [--rate PER_SECOND] [--against SRC]
 
 Real nodes of `prc_spray` in one process, streams on loopback in the clear, default settings. Once the overlay
-has come to rest: the processor time of the whole process over some seconds of silence, as a share of one
+has come to rest and streams are closed that it does not use: the processor time of the whole process over some seconds of silence, as a share of one
 core; then 100-byte messages, said by the nodes in turn, and processor time over deliveries; then a thousand
 said by one node as fast as it can. Both ends of every stream and every application, which does nothing but
 take messages, are in that process. A message comes to a node once over each of its links, so links per node
@@ -28,6 +28,7 @@ from aforesaid.ground import ground
 
 PAYLOAD = bytes(100)
 MEASURED = ("idle", "delivery", "poured", "links")
+SETTLED_S = 20.0
 REST_S = 60.0
 """The overlay must have come to rest by then."""
 
@@ -101,8 +102,8 @@ async def _measure(nodes: int, rate: float, seconds: float, seed: int) -> dict[s
     for _ in range(nodes):
         await crowd.join()
     await crowd.rest()
-    # The first heartbeats tell many addresses.
-    await asyncio.sleep(3.0)
+    # The first heartbeats tell many addresses, and the streams of those who joined are closed by and by.
+    await asyncio.sleep(SETTLED_S)
     began = time.process_time()
     await asyncio.sleep(seconds)
     idle = (time.process_time() - began) / seconds

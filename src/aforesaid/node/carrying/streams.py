@@ -36,8 +36,9 @@ BODY_BYTES_MAX = 64 * 1024
 SLICE_BYTES = 2**20
 """So much is handed to a stream at a time: TLS, and the kernel, take their time for it."""
 
-UNUSED: Nanoseconds = 60 * SECOND
-"""A stream of a changing group without a link, on which no frame passed for so long, is closed."""
+UNUSED: Nanoseconds = 15 * SECOND
+"""A stream of a changing group without a link, on which no frame passed for so long, is closed: longer than a
+handshake waits. Members call strangers now and then, and until then each such stream has its heartbeats."""
 
 CONTACT_BEATS = 10
 """Once in so many heartbeats a member calls a contact of whom it has not heard."""
