@@ -44,8 +44,10 @@ def runs_of(u: Any) -> list[tuple[int, Any]]:
 def look_at_timers(machine: Any, timers: Collection[Any]) -> None:
     """Any frame may be lost: who waits for one has a timer that rings, at the end of every step."""
     for peer, channel in machine.channels.items():
-        asks = Remind(peer) in timers
-        assert asks or Resend(peer) in timers or not channel.unacked, f"nothing rings for acks of {peer}"
+        asks, flight = Remind(peer) in timers, channel.flight
+        again = Resend(peer) in timers
+        assert again or not (flight.sent or flight.queue), f"nothing rings for what flies to {peer}"
+        assert again or asks or not channel.unacked, f"nothing rings for acks of {peer}"
         owed = channel.missing or getattr(channel, "cons", ())
         assert asks or not owed, f"nothing rings for what {peer} is to tell"
 
