@@ -39,8 +39,8 @@ SEED = 1
 PATIENCE_S = 120.0
 LOAD = {"LEDGER_SAYS_S": "0.015", "LEDGER_AT_ONCE": "25"}
 CHANGING_LOAD = {**LOAD, "LEDGER_AT_ONCE": "40"}
-"""Up to 1,500 messages a second from each: more than 1,000 in all, the time included in which some are dead. To
-come back into a changing group takes longer."""
+"""Up to 1,500 messages a second from each: more than 1,000 in all, the time included in which some are dead.
+To come back into a changing group takes longer."""
 
 
 class Branches:
