@@ -3,11 +3,11 @@
     python benchmarks/bench_crowd.py [--nodes N] [--rounds R] [--rate PER_SECOND] [--against SRC]
 
 Real nodes of `prc_spray` in one process, streams on loopback in the clear, default settings. Once the overlay
-has come to rest and streams are closed that it does not use: the processor time of the whole process over some seconds of silence, as a share of one
-core; then 100-byte messages, said by the nodes in turn, and processor time over deliveries; then a thousand
-said by one node as fast as it can. Both ends of every stream and every application, which does nothing but
-take messages, are in that process. A message comes to a node once over each of its links, so links per node
-are told, too.
+has come to rest and streams are closed that it does not use: the processor time of the whole process over
+some seconds of silence, as a share of one core; then 100-byte messages, said by the nodes in turn, and
+processor time over deliveries; then a thousand said by one node as fast as it can. Both ends of every stream
+and every application, which does nothing but take messages, are in that process. A message comes to a node
+once over each of its links, so links per node are told, too.
 
 With --against, the code in another source tree plays the same, in turn with this one.
 """
