@@ -23,11 +23,11 @@ async def say_many(said: Several, say: Callable[[Several], Awaitable[tuple[int, 
     the receivers are the same, and have all that was said to them before when they have that."""
     if not said.payloads:
         raise Misuse("no messages: send_many and broadcast_many take one or more")
-    for part in _parts(said):
-        count, receipt = await say(part)
-        while count < len(part):
-            part = part.part(count, len(part))
-            count, receipt = await say(part)
+    for rest in _parts(said):
+        count, receipt = await say(rest)
+        while count < len(rest):
+            rest = rest.part(count, len(rest))
+            count, receipt = await say(rest)
         await asyncio.sleep(0)
     return receipt
 
