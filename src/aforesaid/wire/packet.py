@@ -127,8 +127,8 @@ class Clear:
 
 def pack(frames: Sequence[bytes], size_max: int) -> list[bytes]:
     """The frames, in order, in as few bodies of up to so many bytes as can be; large ones as fragments."""
-    # What is too large anyway is not copied to find out.
-    if max(map(len, frames), default=0) < size_max and len(frames) <= FRAMES_MAX:
+    # What is too much anyway is not copied to find out.
+    if sum(map(len, frames)) < size_max and len(frames) <= FRAMES_MAX:
         body = _encode(frames)
         if len(body) <= size_max:
             return [body]
