@@ -29,6 +29,7 @@ from aforesaid.ground import ground
 PAYLOAD = bytes(100)
 MEASURED = ("idle", "delivery", "poured", "links")
 SETTLED_S = 20.0
+"""Longer than a stream without use is kept."""
 REST_S = 60.0
 """The overlay must have come to rest by then."""
 

@@ -26,7 +26,7 @@ from aforesaid.wire.segments import Event, Origin
 QUIET_BEFORE_END: Nanoseconds = SECOND
 """In a changing group: who closed after so long a silence of everyone was there to the end."""
 
-SAID_KEPT = 32
+SAID_KEPT = 8
 """Of so many messages a log remembers when they were said: the longer ago, the farther they are apart."""
 
 Key: TypeAlias = tuple[Process, int]

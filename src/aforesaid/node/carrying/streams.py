@@ -38,7 +38,7 @@ SLICE_BYTES = 2**20
 
 UNUSED: Nanoseconds = 15 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed: longer than a
-handshake waits. Members call strangers now and then, and until then each such stream has its heartbeats."""
+handshake waits by default. Members call strangers now and then, and each such stream has its heartbeats."""
 
 CONTACT_BEATS = 10
 """Once in so many heartbeats a member calls a contact of whom it has not heard."""
