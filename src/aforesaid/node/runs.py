@@ -18,6 +18,7 @@ from aforesaid.core import (
     Windowed,
     order_of,
 )
+from aforesaid.node.carrying.carrier import Carrier
 from aforesaid.node.config import Config
 from aforesaid.node.several import PART_BYTES, Several
 
@@ -37,40 +38,42 @@ class Runs(Windowed):
         machine: _Machine,
         config: Config,
         say: Callable[[tuple[Process, ...], list[bytes]], None],
-        piece_bytes: Callable[[], int],
+        carrier: Carrier,
     ) -> None:
-        """`piece_bytes`: how many leave in one piece just now."""
         self._machine = machine
         self._name = config.name
         self._payload_bytes_max = config.payload_bytes_max
         # A run is to find room where it arrives, if all are configured alike.
         self._parts_max = min(RUN_MAX, config.queues.in_messages)
         self._say = say
-        self._piece_bytes = piece_bytes
+        self._carrier = carrier
         self.payloads: list[bytes] = []
         self._targets: tuple[Process, ...] = ()
         self.to_itself = False
         """Whether it is for this node, too."""
         self._size = self._size_max = self._first = self._count_max = 0
+        self.bound = True
+        """Whether somebody must be asked for each message that is to join it."""
         self._free_count = self._free_size = 0
-        """Up to how many parts, and bytes, this run takes messages without anybody being asked."""
+        """Else, up to how many parts, and bytes, it takes them."""
 
     def free(self, count: int, size: int) -> None:
         """So many messages more, as long as they are no more bytes, may join this run (`join`): nobody else
         waits for room, and nothing has to be noted of them but that they are under way."""
         self._free_count = min(self._count_max, len(self.payloads) + count)
         self._free_size = min(self._size_max, self._size + size)
+        self.bound = False
 
     def bind(self) -> None:
         """Each message is to be asked for again."""
-        self._free_count = 0
+        self.bound = True
 
     def join(self, targets: tuple[Process, ...], payload: bytes) -> int:
-        """Say this, too, if it may join the run; its number, or 0: it must be asked for."""
+        """Say this, too, if it may join the run, which has begun; its number, or 0: it must be asked for."""
         gathered = self.payloads
         count = len(gathered)
         size = self._size + len(payload) + PART_BYTES
-        if count >= self._free_count or size > self._free_size or targets != self._targets or not count:
+        if self.bound or count >= self._free_count or size > self._free_size or targets != self._targets:
             return 0
         self._size = size
         gathered.append(payload)
@@ -79,6 +82,7 @@ class Runs(Windowed):
     def add(self, targets: tuple[Process, ...], said: Several) -> int:
         """Say these, too; the number of the last. Busy, with nothing changed, if the protocol has no room."""
         gathered, count, size = self.payloads, len(said.payloads), said.in_run
+        self.bound = True
         if (
             gathered
             and targets == self._targets
@@ -120,13 +124,12 @@ class Runs(Windowed):
         return self._machine.room - len(self.payloads)
 
     def _open(self, targets: tuple[Process, ...], count: int) -> list[bytes]:
-        machine = self._machine
-        if count > machine.room:
-            raise Busy(f"{self._name} has room for {machine.room} messages more: try again later")
-        self._first, self._count_max = machine.next_number, min(machine.room, self._parts_max)
+        room = self._machine.room
+        if count > room:
+            raise Busy(f"{self._name} has room for {room} messages more: try again later")
+        self._first, self._count_max = self._machine.next_number, min(room, self._parts_max)
         self._targets, self._size, self.to_itself = targets, 0, self._name in targets
-        self._size_max = min(self._piece_bytes() - REST_BYTES, self._payload_bytes_max)
-        self._free_count = 0
+        self._size_max = min(self._carrier.piece_bytes - REST_BYTES, self._payload_bytes_max)
         self.payloads = []
         return self.payloads
 
@@ -135,10 +138,11 @@ class Runs(Windowed):
         begin = 0
         while True:
             # The run that is being said may be one message that is too large by itself: nothing joins it.
-            end = said.cut(begin, self._count_max - len(self.payloads), self._size_max - self._size)
-            if end == begin and not self.payloads:
+            gathered = self.payloads
+            end = said.cut(begin, self._count_max - len(gathered), self._size_max - self._size)
+            if end == begin and not gathered:
                 end += 1
-            self.payloads += said.payloads[begin:end]
+            gathered += said.payloads[begin:end]
             self._size += said.between(begin, end)
             begin = end
             if begin == len(said.payloads):
@@ -173,10 +177,10 @@ def runs_of(
     machine: Speaker,
     config: Config,
     say: Callable[[tuple[Process, ...], list[bytes]], None],
-    piece_bytes: Callable[[], int],
+    carrier: Carrier,
 ) -> Runs | None:
     """None: this protocol takes its messages one by one."""
     # What a message follows, where it carries that, is decided when it is said.
     if isinstance(machine, InRuns) and isinstance(machine, Windowed) and order_of(machine) is None:
-        return Runs(machine, config, say, piece_bytes)
+        return Runs(machine, config, say, carrier)
     return None

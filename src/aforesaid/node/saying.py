@@ -11,6 +11,7 @@ from aforesaid.node.flight import WindowFlight
 from aforesaid.node.inbox import Inbox
 from aforesaid.node.messages import Receipt
 from aforesaid.node.operating.logs import tell
+from aforesaid.node.runs import Runs
 from aforesaid.node.several import Several
 from aforesaid.node.turns import Turns
 
@@ -45,9 +46,13 @@ class Saying(Turns):
 
     def join_run(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
         """Say it if it may join the run that is being said: most messages go this way. Else None."""
-        number = 0 if self._runs is None else self._runs.join(targets, payload)
-        window = self._window
-        if not number or window is None:
+        runs, window = self._runs, self._window
+        if runs is None or window is None or not runs.payloads:
+            return None
+        if runs.bound:
+            self._let_join(runs, window)
+        number = runs.join(targets, payload)
+        if not number:
             return None
         size = len(payload)
         self._unflushed += size
@@ -96,7 +101,6 @@ class Saying(Turns):
         if not self.flight.tells:
             receipt.untold = self.entry.name
         self.flight.said(receipt)
-        self._let_join()
         if self._outbox.count >= FLUSH_FRAMES:
             self._flush_due = True
             self._flush_if_due()
@@ -104,11 +108,10 @@ class Saying(Turns):
             self._flush_soon()
         return receipt
 
-    def _let_join(self) -> None:
+    def _let_join(self, runs: Runs, window: WindowFlight) -> None:
         """How much more may be said in this run without all these questions. None of the answers changes
         before it is closed; but for those who bind it (`Runs.bind`)."""
-        runs, window = self._runs, self._window
-        if runs is None or window is None or self._senders.waiting or self.gone or self.groups.leaving:
+        if self._senders.waiting or self.gone or self.groups.leaving:
             return
         count, size = self._room(), window.bytes_left
         if runs.to_itself:

@@ -17,10 +17,7 @@ class Several:
     def __init__(self, payloads: Sequence[bytes], ends: Sequence[int] | None = None) -> None:
         """`ends`: where the first of them begins in a run, and where each ends."""
         self.payloads = payloads
-        if ends is None:
-            sizes = map(add, map(len, payloads), repeat(PART_BYTES))
-            ends = list(accumulate(sizes, initial=0))
-        self._ends = ends
+        self._ends = _ends_of(payloads) if ends is None else ends
 
     @staticmethod
     def one(payload: bytes) -> "Several":
@@ -45,10 +42,19 @@ class Several:
 
     def cut(self, begin: int, most: int, in_run: int) -> int:
         """Where as many end, from this place on and no more than so many, as take so many bytes in a run."""
-        upto = self._ends[begin] + in_run
+        ends = self._ends
         last = min(len(self.payloads), begin + most)
-        return max(begin, bisect_right(self._ends, upto, begin, max(begin, last) + 1) - 1)
+        return max(begin, bisect_right(ends, ends[begin] + in_run, begin, last + 1) - 1)
 
     def between(self, begin: int, end: int) -> int:
         """How many bytes those take in a run."""
         return self._ends[end] - self._ends[begin]
+
+
+def _ends_of(payloads: Sequence[bytes]) -> Sequence[int]:
+    lengths = set(map(len, payloads))
+    if len(lengths) != 1:
+        return list(accumulate(map(add, map(len, payloads), repeat(PART_BYTES)), initial=0))
+    # They often are of one length; then nothing has to be kept of each.
+    each = lengths.pop() + PART_BYTES
+    return range(0, each * len(payloads) + 1, each)

@@ -61,7 +61,7 @@ class Turns(TakesRuns):
         """To whom there are links; None: the protocol has to be asked."""
         self._order = order_of(self._speaker)
         self.carrier = carrier(self)
-        self._runs = runs_of(self._speaker, config, self._say_run, lambda: self.carrier.piece_bytes)
+        self._runs = runs_of(self._speaker, config, self._say_run, self.carrier)
         self.inbox = inbox
         self.refusals = Refusals(config)
         self.recorder: Recorder | None = None
@@ -274,10 +274,14 @@ class Turns(TakesRuns):
 
     def _say_run(self, targets: tuple[Process, ...], payloads: list[bytes]) -> None:
         """What was gathered goes to the protocol."""
-        place = 0 if self.recorder is None else self.recorder.pending
+        recorder = self.recorder
+        place = 0 if recorder is None else recorder.pending
         last: MessageId = self._speaker.send_run(targets, payloads, self.now(), self)  # type: ignore[union-attr]
-        self._record_said(place, last, len(payloads), targets)
-        self.flight.settle()
+        if recorder is not None:
+            self._record_said(place, last, len(payloads), targets)
+        if self._speaker.stable_below > last.number:  # type: ignore[union-attr]
+            # It was for nobody else.
+            self.flight.settle()
 
     def _record_said(self, place: int, last: MessageId, count: int, targets: tuple[Process, ...]) -> None:
         """Before what the call delivered: these messages themselves, if they are for this node too."""

@@ -59,10 +59,8 @@ class Carrier(Protocol):
     """What was not let in, by reason."""
     address: Address
     """Where it listens."""
-
-    @property
-    def piece_bytes(self) -> int:
-        """How long a frame to any peer may be that leaves in one piece."""
+    piece_bytes: int
+    """How long a frame to any peer may be that leaves in one piece, just now."""
 
     async def start(self) -> None: ...
 

@@ -90,6 +90,7 @@ class DatagramCarrier:
         self._body_max = size_max - seals.overhead
         session = None if seals.greets else b""
         self._peers = {name: Peer(session, self._body_max) for name in self._addresses}
+        self.piece_bytes = self._body_max
         self._gone: dict[Process, Peer] = {}
         self._slices = Slices(self._body_max, self._say_to)
         self.refused = inlet.refused
@@ -117,12 +118,13 @@ class DatagramCarrier:
         if self._widens:
             size = HERE_BYTES if stays_here(family, peer.numeric) else DATAGRAM_BYTES
             peer.body_max = size - self._seals.overhead
+            self._measure()
         if peer.numeric != before or peer.session is None:
             self._greet(peer, self._now())
 
-    @property
-    def piece_bytes(self) -> int:
-        return min([peer.body_max for peer in self._peers.values()], default=self._body_max)
+    def _measure(self) -> None:
+        """How much leaves in one piece to all that there are."""
+        self.piece_bytes = min([peer.body_max for peer in self._peers.values()], default=self._body_max)
 
     def _seek_silent(self, now: Nanoseconds) -> None:
         """Who is silent for long may have moved; so may somebody who is heard, and hears nothing: what comes
@@ -173,12 +175,14 @@ class DatagramCarrier:
             known = self._peers.get(peer)
             if known is None:
                 known = self._peers[peer] = Peer(None if self._seals.greets else b"", self._body_max)
+                self._measure()
             if self._socket is not None:
                 self._seek(peer, known)
 
     def withdraw(self, peer: Process) -> None:
         self._peers.pop(peer, None)
         self._addresses.pop(peer, None)
+        self._measure()
 
     def recall(self, peer: Process, incarnation: int, start: int) -> None:
         if (known := self._peers.get(peer)) is not None:
@@ -200,6 +204,7 @@ class DatagramCarrier:
         known = self._peers.pop(peer, None)
         if known is not None:
             self._gone[peer] = known
+            self._measure()
             if known.session is not None:
                 self._seals.forget(peer, known.session)
         self._inlet.reassembly.forget(peer)

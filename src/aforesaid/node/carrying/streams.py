@@ -72,6 +72,7 @@ class StreamCarrier:
         self._book = book
         self._member = Member(me.source, me.incarnation, book)
         self._paused = False
+        self.piece_bytes = BODY_BYTES_MAX
         self.refused = inlet.refused
         self.address = Address.parse(config.listen)
         self._contacts = {Address.parse(text) for text in config.contacts}
@@ -82,10 +83,6 @@ class StreamCarrier:
         self.peers = self._switchboard.peers
 
     # ----------------------------------------------------------------------------------- for the host
-
-    @property
-    def piece_bytes(self) -> int:
-        return BODY_BYTES_MAX
 
     async def start(self) -> None:
         self.address = await self._switchboard.open(self.address, self._config.advertise)

@@ -56,7 +56,7 @@ class Entry:
     __slots__ = ("count", "dep", "payload", "previous", "unsent", "waiting")
 
     def __init__(
-        self, previous: dict[Process, int], unsent: dict[Process, int], dep: int, payload: Payload
+        self, previous: dict[Process, int], unsent: dict[Process, int], dep: int, count: int, payload: Payload
     ) -> None:
         self.previous = previous
         """By receiver, the message before this one on its channel (R8); evicted receivers leave."""
@@ -65,7 +65,7 @@ class Entry:
         self.unsent = unsent
         """The receivers to whom it was not network-sent yet, in order."""
         self.dep = dep
-        self.count = count_of(payload)
+        self.count = count
         self.payload: Any = payload
 
 
@@ -73,9 +73,9 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
     """The SPS-optimal multicast at one process."""
 
     def _say(self, others: Sequence[Process], payload: Payload, now: Nanoseconds, out: Effects) -> None:
-        u, channels = self.u, self.channels
+        u, channels, count = self.u, self.channels, count_of(payload)
         k = u.next
-        number = k + count_of(payload) - 1
+        number = k + count - 1
         previous: dict[Process, int] = {}
         for peer in others:
             channel = channels.get(peer) or self._channel(peer)
@@ -83,15 +83,15 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
             channel.last = number
         # If no permit is missing then nothing is unsent but this, and it leaves at once.
         at_once = self.p.first == self.p.next and not self.left
-        entry = Entry(previous, {} if at_once else previous.copy(), self.p.next, payload)
-        u.add(entry, entry.count)
+        entry = Entry(previous, {} if at_once else previous.copy(), self.p.next, count, payload)
+        u.add(entry, count)
         if not previous and u.first == k:
-            u.remove(entry.count)
+            u.remove(count)
             self.u2 = self.m1 = u.next
             return
         if self.u2 == k:
-            waiting = u[u.first].waiting
-            if len(waiting) == 1 and previous.keys() <= waiting.keys():
+            waiting = entry.waiting if u.first == k else u[u.first].waiting
+            if len(waiting) == 1 and (waiting is entry.waiting or previous.keys() <= waiting.keys()):
                 self.u2 = u.next
         if at_once:
             self._send_copies(entry, k, previous, now, out)

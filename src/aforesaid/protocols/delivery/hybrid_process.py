@@ -241,7 +241,8 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
 
     @property
     def room(self) -> int:
-        return self.buffer_max - len(self.u)
+        u = self.u
+        return self.buffer_max - u.next + u.first
 
     @property
     def stable_below(self) -> int:
