@@ -210,7 +210,7 @@ class Inbox:
     async def take(self) -> Message[Any] | None:
         """The next message; None once the inbox is closed and empty."""
         while True:
-            if (self._empty or self.handing) and not await self._something():
+            if (self.handing or not (self._queue or self._opened)) and not await self._something():
                 return None
             message = self._next()
             if isinstance(message, Message):

@@ -137,7 +137,7 @@ class Turns(TakesRuns):
             self._flush_soon()
         else:
             self.flush()
-        self.groups.take_over()
+            self.groups.take_over()
 
     def flush(self) -> None:
         """The end of a turn: the trace first, then the frames.

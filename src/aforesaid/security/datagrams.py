@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from aforesaid.core import Misuse, Process, Refused
+from aforesaid.core import Misuse, Process, Refused, new
 from aforesaid.protocols.membership.epochs import SUPERSEDED, Restarted, supersedes
 from aforesaid.security.keys import ClusterKey
 from aforesaid.security.windows import Window
@@ -211,7 +211,7 @@ class Opener:
         known.window.admit(int.from_bytes(counter))
         if body and known.greets:
             raise Refused("unbound")
-        return Opened(known.header, known.session, body, not known.greets)
+        return new(Opened, (known.header, known.session, body, not known.greets))
 
     def forget(self, source: Process) -> None:
         """The source is gone for good: what it once sealed for this session would be let in again."""

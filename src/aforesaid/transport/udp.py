@@ -52,6 +52,8 @@ class Datagrams:
         self._receive = self._received_together if self._segments else self._received_alone
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock.fileno(), self._readable)
+        self._rests = True
+        """Whether no more than one call had something at the last wake-up."""
         self.unsent = 0
         """How many datagrams the kernel did not take."""
 
@@ -128,13 +130,20 @@ class Datagrams:
     def _readable(self) -> None:
         arrived: list[bytes] = []
         receive = self._receive
-        for _ in range(BURST):
+        for call in range(BURST):
             try:
                 receive(arrived)
             except BlockingIOError:
                 break
             except OSError:
+                if self.closed:
+                    return
                 continue
+            if not call and self._rests:
+                # It does not wait until the kernel has said that there is no more.
+                self._take(arrived)
+                arrived = []
+        self._rests = call < 2
         if arrived:
             self._take(arrived)
 

@@ -145,25 +145,26 @@ class HybridMulticastSps(Copies[Entry], Indexed[Entry]):
 
     def _settle(self, due: dict[Process, int]) -> None:
         u, k, channels, left = self.u, self.u.first, self.channels, self.batch
+        waiting: dict[Process, int] | None = None
         while left and k < u.next:
             left -= 1
             entry = u[k]
-            if entry.waiting:
-                if self.u2 < k:
-                    self.u2 = k
-                if len(entry.waiting) == 1:
-                    self._advance_u2(next(iter(entry.waiting)), due)
-                return
-            u.remove(entry.count)
+            if waiting := entry.waiting:
+                break
             number = k + entry.count - 1
             for peer in entry.previous:
                 channel = channels[peer]
                 if number > channel.given:
                     channel.given = due[peer] = number
             k = number + 1
+        if k > u.first:
+            u.remove(k - u.first)
         if self.u2 < k:
             self.u2 = k
-        self.unsettled = k < u.next
+        if not waiting:
+            self.unsettled = k < u.next
+        elif len(waiting) == 1:
+            self._advance_u2(next(iter(waiting)), due)
 
     def _advance_u2(self, peer: Process, due: dict[Process, int]) -> None:
         """Pass over what waits for nobody but the only one that the first message waits for."""

@@ -336,8 +336,9 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         # A number that was never sent on this channel is nobody's ack.
         if unacked and unacked[0] <= number < (flight.queue[0] if flight.queue else unacked[-1] + 1):
             while unacked and unacked[0] <= number:
-                numbers.append(unacked[0])
-                self._note_ack(u[unacked.popleft()], source)
+                acked = unacked.popleft()
+                numbers.append(acked)
+                self._note_ack(u[acked], source)
             channel.unacked = unacked or NONE
             if channel.news:
                 channel.heard(number)
