@@ -60,6 +60,7 @@ class Inbox:
         """`acknowledge`: what a message calls when the application has done with it; None: who takes it has
         done with it."""
         self.messages_max = messages_max
+        self._run_max = min(RUN_MAX, messages_max)
         self.bytes_max = bytes_max
         self.messages = 0
         """How many count against the bound: those that the application has not acknowledged."""
@@ -123,10 +124,10 @@ class Inbox:
     def has_room(self, frame: Frame) -> bool:
         """True if there is room for all that a frame brings; or for nothing more than there ever is; or for
         some of it, if the application has taken all there is, and may wait for more before it acks."""
-        if self.full:
-            return False
         room = self.messages_max - self.messages + self._own_messages
-        return room >= min(RUN_MAX, self.messages_max) or self._empty or len(marked(frame, PAYLOAD)) <= room
+        if (room <= 0 or self.bytes >= self.bytes_max or self.held_up) and self.full:
+            return False
+        return room >= self._run_max or self._empty or len(marked(frame, PAYLOAD)) <= room
 
     @property
     def room_for_own(self) -> int:
@@ -231,9 +232,11 @@ class Inbox:
     def _gather(self, batch: list[Message[Any]], most: int) -> None:
         """All messages that are there, up to so many; what is told before the first of them is told."""
         queue, now = self._queue, self._now()
-        while len(batch) < most and not self._empty:
+        while len(batch) < most:
             if self._opened:
                 batch += self._taken_of_opened(most - len(batch), now)
+            elif not queue:
+                return
             elif type(queue[0]) is Folded:
                 if len(batch) + len(queue[0].payloads) <= most:
                     batch += self._taken_whole(queue.popleft(), now)

@@ -157,7 +157,8 @@ class Datagrams:
             arrived.append(data[:size])
             return
         length = _COUNT.unpack_from(ancillary[0][2])[0]
-        arrived += [data[at : at + min(length, size)] for at in range(0, len(data), length)]
+        kept = min(length, size)
+        arrived += [data[at : at + kept] for at in range(0, len(data), length)]
 
 
 def _segments(sock: Any) -> bool:

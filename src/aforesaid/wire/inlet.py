@@ -23,17 +23,15 @@ class Inlet:
 
     def body(self, source: Process, body: bytes, now: Nanoseconds) -> list[Any] | None:
         """A body that came from a source whose name was verified; None if it is refused."""
+        if not body:
+            return []  # A greeting.
         try:
-            return self._messages(source, body, now)
+            frames = unpack(body)
+            if isinstance(frames, bytes):
+                whole = self.reassembly.add(source, frames, now)
+                frames = [] if whole is None else [whole]
+            decode = self.codec.decode
+            return [decode(frame) for frame in frames]
         except Refused as refusal:
             self.refused[refusal.reason] += 1
             return None
-
-    def _messages(self, source: Process, body: bytes, now: Nanoseconds) -> list[Any]:
-        if not body:
-            return []  # A greeting.
-        frames = unpack(body)
-        if isinstance(frames, bytes):
-            whole = self.reassembly.add(source, frames, now)
-            frames = [] if whole is None else [whole]
-        return [self.codec.decode(frame) for frame in frames]

@@ -77,7 +77,10 @@ class Flagged(HybridProcess[E]):
     ) -> None:
         _, number, previous, flagged, _ = message
         if not flagged and number > channel.permitted:
-            self._permitted(source, channel, number, now, out)
+            if channel.missing:
+                self._permitted(source, channel, number, now, out)
+            else:
+                channel.permitted = number
         delivered = channel.delivered
         if number > delivered:
             if previous != delivered:
