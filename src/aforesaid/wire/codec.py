@@ -14,10 +14,11 @@ where a body is the application's or another layer's; so it reads plain tuples, 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from types import GenericAlias
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, MsgspecError, convert
+from msgspec import Meta, MsgspecError
 from msgspec.msgpack import Decoder, Encoder
 
 from aforesaid.core import Misuse, Refused
@@ -26,9 +27,6 @@ NAME_CHARS_MAX = 255
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 """A process."""
-
-TEXTS_MAX = 2**16
-"""Of an array of texts, before it is looked at more closely."""
 
 FRAME_BYTES_MAX = 16 * 2**20
 """The default limit of one encoded frame."""
@@ -65,13 +63,20 @@ class Either:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Several atoms, or a Shape all of whose fields are arrays, of texts or of arrays of texts.
+    """Several atoms, or a Shape.
 
-    msgspec does not tell arrays apart by what is in them. So it reads either, no deeper than that, and what
-    the Shape says is checked if the first item is an array."""
+    msgspec does not tell arrays apart by what is in them: a frame that cannot be read with the one is read
+    with the other."""
 
     several: Several
     shape: Shape
+
+
+Builder: TypeAlias = Callable[[Any], Any]
+"""Makes the named tuple of plain ones."""
+
+Way: TypeAlias = tuple[Callable[[bytes], Any], Builder]
+"""How bytes become plain tuples, and these a message."""
 
 
 class Codec:
@@ -81,11 +86,15 @@ class Codec:
         self.frame_bytes_max = frame_bytes_max
         self._encode = Encoder().encode
         self._tags: dict[object, int] = {}
-        self._decoders: list[tuple[Callable[[bytes], Any], Builder]] = []
+        self._decoders: list[list[Way]] = []
+        """By tag, the ways to read a frame, the one that mostly does first."""
         for tag, known in enumerate(shapes):
             self._tags[_key(known, shapes)] = tag
-            frame = GenericAlias(tuple, (Literal[tag], _wire_type(known)))
-            self._decoders.append((Decoder(frame).decode, _Builders().builder(known)))
+            ways: list[Way] = []
+            for plain in _told_apart(known):
+                frame = GenericAlias(tuple, (Literal[tag], _wire_type(plain)))
+                ways.append((Decoder(frame).decode, _Builders().builder(plain)))
+            self._decoders.append(ways)
 
     def encode(self, message: Any) -> bytes:
         """The bytes of a message of ours."""
@@ -103,13 +112,15 @@ class Codec:
             raise Refused("frame size")
         try:
             # An array of two begins with one byte, the tag is the second. It chooses who checks them both.
-            decode, build = self._decoders[data[1]]
+            ways = self._decoders[data[1]]
         except IndexError:
             raise Refused("frame tag") from None
-        try:
-            return build(decode(data)[1])
-        except (MsgspecError, UnicodeDecodeError):
-            raise Refused("frame shape") from None
+        for decode, build in ways:
+            try:
+                return build(decode(data)[1])
+            except (MsgspecError, UnicodeDecodeError):
+                continue
+        raise Refused("frame shape")
 
     def _tag_by_body(self, message: Any) -> int:
         if isinstance(message, tuple) and message and (type(message), type(message[-1])) in self._tags:
@@ -117,20 +128,23 @@ class Codec:
         raise Misuse(f"{message!r:.100} is no frame of this format")
 
 
-_Text = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
-_Texts = Annotated[
-    tuple[_Text | Annotated[tuple[_Text, ...], Meta(max_length=TEXTS_MAX)], ...], Meta(max_length=TEXTS_MAX)
-]
-
-Builder: TypeAlias = Callable[[Any], Any]
-"""Makes the named tuple of plain ones."""
-
-
 def _key(known: Shape, shapes: Sequence[Shape]) -> object:
     """By what `encode` knows the shape: its class, or that and its last field's class if others share it."""
     if sum(other.kind is known.kind for other in shapes) == 1:
         return known.kind
     return known.kind, known.fields[-1].kind
+
+
+def _told_apart(part: Any) -> tuple[Any, ...]:
+    """The same without Arrays: one for each way to read them."""
+    match part:
+        case Shape(kind, fields, holds):
+            return tuple(Shape(kind, each, holds) for each in product(*map(_told_apart, fields)))
+        case Either(inner, atom):
+            return tuple(Either(each, atom) for each in _told_apart(inner))
+        case Arrays(several, shape):
+            return several, shape
+    return (part,)
 
 
 def _wire_type(part: Any) -> Any:
@@ -141,8 +155,6 @@ def _wire_type(part: Any) -> Any:
             return Annotated[GenericAlias(tuple, (_wire_type(item), ...)), length]
         case Either(inner, atom):
             return _wire_type(inner) | atom
-        case Arrays(Several(item, length, _), _):
-            return Annotated[GenericAlias(tuple, (_Texts | item, ...)), length]
     return part
 
 
@@ -175,11 +187,6 @@ class _Builders:
                     return value if made == "item" else f"tuple([{made} for item in {value}])"
                 parts = value if made == "item" else f"[{made} for item in {value}]"
                 return f"{self.name(partial(tuple.__new__, kind))}({parts})"
-            case Arrays(Several(_, _, kind), shape):
-                run = f"{self.name(partial(_all_bytes, kind))}({value})"
-                strictly = f"{self.name(partial(convert, type=_wire_type(shape)))}({value})"
-                other = f"{self.name(_Builders().builder(shape))}({strictly})"
-                return f"({run} if type({value}[0]) is bytes else {other})"
             case Either(inner):
                 made = self.expression(inner, value)
                 return value if made == value else f"({made} if type({value}) is tuple else {value})"
@@ -189,12 +196,6 @@ class _Builders:
         name = f"f{len(self.names)}"
         self.names[name] = thing
         return name
-
-
-def _all_bytes(kind: type[Any], items: tuple[Any, ...]) -> Any:
-    if set(map(type, items)) != {bytes}:
-        raise Refused("frame shape")
-    return tuple.__new__(kind, items)
 
 
 def _checked(holds: Callable[[Any], bool], message: Any) -> Any:
