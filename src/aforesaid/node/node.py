@@ -300,7 +300,7 @@ class Node(Questions[P]):
         return self._host.join_run(audience, payload) or self._host.say_now(audience, Several.one(payload))
 
     async def _say_many(self, audience: tuple[Process, ...], payloads: Iterable[P]) -> Receipt:
-        if not isinstance(payloads, Iterable):
+        if type(payloads) is not list and not isinstance(payloads, Iterable):
             raise Misuse(f"many payloads are a list of them, or the like, not {payloads!r:.50}")
         data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
         said: list[bytes] = list(data)

@@ -93,7 +93,8 @@ class Runs(Windowed):
             gathered += said.payloads
             return self._last
         if not gathered or targets != self._targets or count == 1 or count > self.room:
-            self.close()
+            if gathered:
+                self.close()
             gathered = self._open(targets, count)
             if count == 1 or (size <= self._size_max and count <= self._parts_max):
                 self._size = size

@@ -42,8 +42,9 @@ class Several:
 
     def cut(self, begin: int, most: int, in_run: int) -> int:
         """Where as many end, from this place on and no more than so many, as take so many bytes in a run."""
-        ends = self._ends
-        last = min(len(self.payloads), begin + most)
+        ends, last = self._ends, min(len(self.payloads), begin + most)
+        if type(ends) is range:
+            return max(begin, min(last, begin + in_run // ends.step))
         return max(begin, bisect_right(ends, ends[begin] + in_run, begin, last + 1) - 1)
 
     def between(self, begin: int, end: int) -> int:
