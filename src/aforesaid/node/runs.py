@@ -64,12 +64,19 @@ class Runs(Windowed):
         self._free_size = min(self._size_max, self._size + size)
         self.bound = False
 
+    def begin(self, targets: tuple[Process, ...]) -> bool:
+        """There is none: one to these; False if the protocol has no room."""
+        if self._machine.room > 0:
+            self._open(targets, 1)
+            return True
+        return False
+
     def bind(self) -> None:
         """Each message is to be asked for again."""
         self.bound = True
 
     def join(self, targets: tuple[Process, ...], payload: bytes) -> int:
-        """Say this, too, if it may join the run, which has begun; its number, or 0: it must be asked for."""
+        """Say this, too, if it may join the run; its number, or 0: it must be asked for."""
         gathered = self.payloads
         count = len(gathered)
         size = self._size + len(payload) + PART_BYTES
@@ -106,7 +113,7 @@ class Runs(Windowed):
     def close(self) -> None:
         """Hand the run to the protocol."""
         if self.payloads:
-            payloads, self.payloads = self.payloads, []
+            payloads, self.payloads, self.bound = self.payloads, [], True
             self._say(self._targets, payloads)
 
     def close_if(self, fills: Callable[[int, int], bool]) -> None:

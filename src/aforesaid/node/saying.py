@@ -45,19 +45,23 @@ class Saying(Turns):
         return max(0, min(self._room(), self._runs.room))
 
     def join_run(self, targets: tuple[Process, ...], payload: bytes) -> Receipt | None:
-        """Say it if it may join the run that is being said: most messages go this way. Else None."""
+        """Say it if it may join the run that is being said, or begin one: most messages go this way. Else
+        None."""
         runs, window = self._runs, self._window
-        if runs is None or window is None or not runs.payloads:
+        if runs is None or window is None:
             return None
         if runs.bound:
-            self._let_join(runs, window)
+            self._let_join(runs, window, targets)
         number = runs.join(targets, payload)
         if not number:
+            runs.bind()
             return None
         size = len(payload)
         self._unflushed += size
         receipt = Receipt(self._name, self.incarnation, number, size, self.now(), 1, window)
         window.add(receipt)
+        if not self._flush_due:
+            self._flush_soon()
         return receipt
 
     def say_now(self, targets: tuple[Process, ...], said: Several) -> Receipt | None:
@@ -108,10 +112,12 @@ class Saying(Turns):
             self._flush_soon()
         return receipt
 
-    def _let_join(self, runs: Runs, window: WindowFlight) -> None:
-        """How much more may be said in this run without all these questions. None of the answers changes
-        before it is closed; but for those who bind it (`Runs.bind`)."""
-        if self._senders.waiting or self.gone or self.groups.leaving:
+    def _let_join(self, runs: Runs, window: WindowFlight, targets: tuple[Process, ...]) -> None:
+        """How much more may be said in this run, or in one to these that begins, without all these questions.
+        None of the answers changes before it is closed; but for those who bind it (`Runs.bind`)."""
+        if self._senders.waiting or self.gone or self.groups.leaving or self.error is not None:
+            return
+        if not runs.payloads and not runs.begin(targets):
             return
         count, size = self._room(), window.bytes_left
         if runs.to_itself:
