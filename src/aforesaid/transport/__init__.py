@@ -4,6 +4,6 @@ from aforesaid.transport.address import Address
 from aforesaid.transport.backoff import Backoff
 from aforesaid.transport.door import Door
 from aforesaid.transport.tcp import Stream, dial
-from aforesaid.transport.udp import DATAGRAM_MAX, Datagrams, stays_here
+from aforesaid.transport.udp import DATAGRAM_MAX, Datagrams, first_step
 
-__all__ = ["DATAGRAM_MAX", "Address", "Backoff", "Datagrams", "Door", "Stream", "dial", "stays_here"]
+__all__ = ["DATAGRAM_MAX", "Address", "Backoff", "Datagrams", "Door", "Stream", "dial", "first_step"]

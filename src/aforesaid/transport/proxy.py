@@ -32,6 +32,8 @@ class Weather:
     spike: float = 0.001
     spike_s: float = 0.2
     """A few are delayed by so much more."""
+    bytes_max: int = DATAGRAM_BYTES_MAX
+    """Longer ones do not pass."""
 
 
 class LossyRelay:
@@ -40,6 +42,8 @@ class LossyRelay:
     def __init__(self, weather: Weather, seed: int) -> None:
         self.weather = weather
         self.did: Counter[str] = Counter()
+        self.longest = 0
+        """Of those that passed, in bytes."""
         self._chance = random.Random(seed)
         self._ports: list[Datagrams] = []
         self._apart: tuple[Collection[Process], ...] = ()
@@ -73,6 +77,10 @@ class LossyRelay:
     ) -> None:
         weather, chance = self.weather, self._chance.random
         for data in arrived:
+            if len(data) > weather.bytes_max:
+                self.did["too long"] += 1
+                continue
+            self.longest = max(self.longest, len(data))
             if self._parted(source, target):
                 self.did["parted"] += 1
                 continue

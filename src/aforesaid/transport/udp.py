@@ -28,14 +28,17 @@ KERNEL_BYTES = 4 * 2**20
 DATAGRAM_MAX = 65_507
 """No datagram has more bytes: what IPv4 takes, without its header and that of UDP."""
 
-SOL_UDP, UDP_SEGMENT, UDP_GRO, IP_MTU, IPV6_MTU = 17, 103, 104, 14, 24
+SOL_UDP, UDP_SEGMENT, UDP_GRO = 17, 103, 104
 SEGMENTS_MAX = 64
 """So many datagrams the kernel cuts one call into."""
 _LENGTH, _COUNT = Struct("=H"), Struct("=i")
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_COUNT.size) if hasattr(socket, "CMSG_SPACE") else 0
 
-LOOPBACK_MTU = 65_535
-"""What is told of a path that does not leave this machine, and of no other."""
+_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
+_DISCOVER = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}
+_HEADERS = {socket.AF_INET: 20 + 8, socket.AF_INET6: 40 + 8}
+PROBE = 3
+"""Linux: a datagram is not cut up on its way, whatever is known of it."""
 
 Take = Callable[[list[bytes]], None]
 
@@ -87,6 +90,18 @@ class Datagrams:
         except OSError:
             # A full buffer, or an ICMP error that an earlier datagram met: as good as lost on the way.
             self.unsent += 1
+
+    def send_uncut(self, data: bytes, numeric: Any) -> None:
+        """Where a network on the way passes no datagram as long as this one, it is lost."""
+        discover = _DISCOVER[self.family]
+        try:
+            usually = self._sock.getsockopt(*discover)
+            self._sock.setsockopt(*discover, PROBE)
+        except OSError:
+            self.unsent += 1
+            return
+        self.send(data, numeric)
+        self._sock.setsockopt(*discover, usually)
 
     def send_all(self, datagrams: Sequence[bytes], numeric: Any) -> None:
         """In order, those of one length together; none of them is empty."""
@@ -173,16 +188,14 @@ def _segments(sock: Any) -> bool:
     return True
 
 
-def stays_here(family: socket.AddressFamily, numeric: Any) -> bool:
-    """Whether the way to this address does not leave the machine, as far as the kernel can tell."""
+def first_step(family: socket.AddressFamily, numeric: Any) -> int:
+    """How long a datagram passes the first step of the way to this address, as far as the kernel can tell."""
     asked = ground().socket(family, socket.SOCK_DGRAM)
     try:
-        if not isinstance(asked, socket.socket):
-            return False
         asked.connect(numeric)
-        what = (socket.IPPROTO_IPV6, IPV6_MTU) if family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_MTU)
-        return asked.getsockopt(*what) >= LOOPBACK_MTU
-    except OSError:
-        return False
+        mtu: int = asked.getsockopt(*_MTU[family])
+        return mtu - _HEADERS[family]
+    except (OSError, AttributeError, KeyError):
+        return 0
     finally:
         asked.close()

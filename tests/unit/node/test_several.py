@@ -1,4 +1,4 @@
-"""Payloads that are said one after the other: where they are cut does not depend on how their sizes are kept."""
+"""Payloads said one after the other: where they are cut does not depend on how their sizes are kept."""
 
 from itertools import product
 from random import Random

@@ -13,13 +13,14 @@ from typing import Any
 from aforesaid.core import SECOND, Misbehaviour, Misuse, Nanoseconds, Process, Refused
 from aforesaid.ground import ground
 from aforesaid.node.carrying.carrier import Above
-from aforesaid.node.carrying.notes import Note, encode, is_note, read_note
+from aforesaid.node.carrying.notes import Note, encode, is_note, padded, read_note
+from aforesaid.node.carrying.paths import NARROW_BYTES, Path
 from aforesaid.node.carrying.securing import Seals
 from aforesaid.node.carrying.slices import Slices
 from aforesaid.node.config import Config
 from aforesaid.node.operating.logs import tell
 from aforesaid.protocols.membership.epochs import EVICTED, REMINDER_BEATS, SUPERSEDED, supersedes
-from aforesaid.transport import DATAGRAM_MAX, Address, Datagrams, stays_here
+from aforesaid.transport import DATAGRAM_MAX, Address, Datagrams, first_step
 from aforesaid.wire import Inlet, pack
 from aforesaid.wire.packet import claimed_name
 
@@ -32,12 +33,6 @@ GREETINGS_APART: Nanoseconds = SECOND // 10
 SOUGHT_BEATS = 10
 """Where a name leads is looked up again after so many heartbeats, and where a silent peer is."""
 
-DATAGRAM_BYTES = 1400
-"""Of one datagram, where nothing is known of the way: no network cuts that up."""
-
-HERE_BYTES = 8192
-"""To a peer on the same machine. Larger ones save little more, and are more to lose at once."""
-
 BYES = 3
 """A goodbye is said so many times: any one may be lost, and none is acknowledged."""
 
@@ -46,13 +41,14 @@ class Peer:
     """A member of the group."""
 
     __slots__ = (
-        *("body_max", "greeted", "heard", "incarnation", "numeric", "session"),
+        *("body_max", "greeted", "heard", "incarnation", "numeric", "path", "session"),
         *("sought", "spoke", "start", "turned_away", "waiting"),
     )
 
-    def __init__(self, session: bytes | None, body_max: int) -> None:
+    def __init__(self, session: bytes | None, path: Path, body_max: int) -> None:
         self.numeric: Any = None
         """Where it is; None: not known."""
+        self.path = path
         self.body_max = body_max
         """What one datagram to it holds."""
         self.sought: Nanoseconds = 0
@@ -81,15 +77,15 @@ class DatagramCarrier:
         self._name = config.name
         self._listen = Address.parse(config.listen)
         self._widens = config.datagram_bytes_max is None
-        size_max = config.datagram_bytes_max or DATAGRAM_BYTES
+        self._size = config.datagram_bytes_max or NARROW_BYTES
+        """Of a datagram to whom more is not known to pass."""
         self._heartbeat = round(config.heartbeat_s * SECOND)
         self._seals = seals
         self._inlet = inlet
         self._above = above
         self._now = ground().monotonic_ns
-        self._body_max = size_max - seals.overhead
-        session = None if seals.greets else b""
-        self._peers = {name: Peer(session, self._body_max) for name in self._addresses}
+        self._body_max = self._size - seals.overhead
+        self._peers = {name: self._stranger() for name in self._addresses}
         self.piece_bytes = self._body_max
         self._gone: dict[Process, Peer] = {}
         self._slices = Slices(self._body_max, self._say_to)
@@ -116,14 +112,27 @@ class DatagramCarrier:
             tell(self._name, "cannot find", level="warning", peer=name, error=str(error))
             return
         if self._widens:
-            size = HERE_BYTES if stays_here(family, peer.numeric) else DATAGRAM_BYTES
-            peer.body_max = size - self._seals.overhead
-            self._measure()
+            peer.path.leads(first_step(family, peer.numeric), moved=peer.numeric != before)
+            self._measure(peer)
         if peer.numeric != before or peer.session is None:
             self._greet(peer, self._now())
 
-    def _measure(self) -> None:
+    def _stranger(self) -> Peer:
+        return Peer(None if self._seals.greets else b"", Path(self._size), self._body_max)
+
+    def _ask_for_more(self, peer: Peer, now: Nanoseconds) -> None:
+        """Whether a longer datagram passes, if it is time to. Of who is not heard silence tells nothing."""
+        if peer.heard is None or now - peer.heard > 3 * self._heartbeat or self._socket is None:
+            return
+        if peer.session is not None and (size := peer.path.asks(now, self._heartbeat)):
+            note = padded(size - self._seals.overhead)
+            self._socket.send_uncut(self._seals.seal(note, peer.session), peer.numeric)
+            self._measure(peer)
+
+    def _measure(self, *changed: Peer) -> None:
         """How much leaves in one piece to all that there are."""
+        for peer in changed:
+            peer.body_max = peer.path.size - self._seals.overhead
         self.piece_bytes = min([peer.body_max for peer in self._peers.values()], default=self._body_max)
 
     def _seek_silent(self, now: Nanoseconds) -> None:
@@ -160,7 +169,9 @@ class DatagramCarrier:
         for peer in self._peers.values():
             if peer.session is None:
                 self._greet(peer, now)
-            elif now - peer.spoke >= self._heartbeat:
+                continue
+            self._ask_for_more(peer, now)
+            if now - peer.spoke >= self._heartbeat:
                 self._say(peer, b"", now)
         for gone in self._gone.values():
             if gone.session is not None and now - gone.turned_away >= REMINDER_BEATS * self._heartbeat:
@@ -174,7 +185,7 @@ class DatagramCarrier:
         if peer not in self._gone:
             known = self._peers.get(peer)
             if known is None:
-                known = self._peers[peer] = Peer(None if self._seals.greets else b"", self._body_max)
+                known = self._peers[peer] = self._stranger()
                 self._measure()
             if self._socket is not None:
                 self._seek(peer, known)
@@ -299,10 +310,11 @@ class DatagramCarrier:
             self._learn_session(source, peer, session, now)
         if now - silent_since > 3 * self._heartbeat:
             self._above.connected(source)
+            self._ask_for_more(peer, now)
         if not body:
             return
         if is_note(body):
-            self._heed(source, read_note(body))
+            self._heed(source, peer, read_note(body), len(data), now)
             return
         messages = self._inlet.body(source, body, now)
         if messages:
@@ -313,8 +325,13 @@ class DatagramCarrier:
         self._inlet.reassembly.forget(source)
         self._above.met(source, incarnation, start)
 
-    def _heed(self, source: Process, note: Note) -> None:
+    def _heed(self, source: Process, peer: Peer, note: Note, length: int, now: Nanoseconds) -> None:
         self._heed_refusal(source, note)
+        if note.padding:
+            self._say(peer, encode(Note(passed=length)), now)
+        if note.passed:
+            peer.path.passed(note.passed)
+            self._measure(peer)
         if note.bye:
             self._above.said_bye(source)
 

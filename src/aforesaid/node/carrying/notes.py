@@ -15,6 +15,8 @@ from aforesaid.protocols.membership import elders
 ENTRIES_MAX = 4096
 """Addresses in one note."""
 
+PADDING_MAX = 2**16
+
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 
 
@@ -47,6 +49,10 @@ class Note(Struct, frozen=True, omit_defaults=True):
     """Why nothing of the receiver is let in at the sender (datagrams; on streams a `Hello` says it)."""
     start: Annotated[int, Meta(ge=0)] = 0
     """Which start of the receiver is meant: the next one may have its address."""
+    padding: Annotated[bytes, Meta(max_length=PADDING_MAX)] = b""
+    """Makes a datagram long: the receiver is to say whether it came."""
+    passed: Annotated[int, Meta(ge=0)] = 0
+    """How long a datagram with padding was that came (in bytes, all of it)."""
 
 
 class Hello(Struct, frozen=True, omit_defaults=True):
@@ -76,6 +82,11 @@ def encode(note: Note | Hello) -> bytes:
     return _encode(note)
 
 
+def padded(length: int) -> bytes:
+    """A note of this length, 512 bytes or more."""
+    return encode(Note(padding=bytes(length - _PADDED_BYTES)))
+
+
 def read_note(body: bytes) -> Note:
     try:
         return _note(body)
@@ -88,6 +99,9 @@ def read_hello(body: bytes) -> Hello:
         return _hello(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Refused("hello") from None
+
+
+_PADDED_BYTES = len(encode(Note(padding=bytes(256)))) - 256
 
 
 def entry_of(name: Process, incarnation: int, address: object) -> Entry:
