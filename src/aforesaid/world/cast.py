@@ -15,7 +15,7 @@ from aforesaid.world.actor import LARGE_BYTES_MAX, Actor
 from aforesaid.world.bounds import beyond
 from aforesaid.world.having import Having
 from aforesaid.world.machine import DESCRIPTORS_MAX
-from aforesaid.world.network import Weather
+from aforesaid.world.network import Ways, Weather
 from aforesaid.world.plan import Plan
 from aforesaid.world.witness import Witness
 from aforesaid.world.world import World
@@ -49,6 +49,8 @@ class Cast:
         self._calm = Weather(delay_s=plan.delay_s, jitter_s=plan.jitter_s)
         self._is_calm = False
         self.set_weather()
+        turns_s = world.network.loop.time() + plan.seconds / 2
+        self.world.network.ways = Ways(plan.first_step, plan.passes, turns_s)
 
     # ----------------------------------------------------------------------------------- who is there
 

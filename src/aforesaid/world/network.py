@@ -41,12 +41,25 @@ class Weather:
     """What a socket keeps of datagrams that nobody reads."""
 
 
+@dataclass
+class Ways:
+    """How long a datagram passes: the first step of every way is as wide, what follows may be narrow."""
+
+    first_step: int = 0
+    """What the kernel tells of it; 0: nothing."""
+    passes: tuple[int, int] = (2**16, 2**16)
+    """The longest that arrives, until a moment and from then on."""
+    turns_s: float = 0.0
+    """That moment, by the world's clock."""
+
+
 class Network:
     """Who is where, and what passes between them."""
 
     def __init__(self, loop: WorldLoop, chance: Random) -> None:
         self.loop = loop
         self.weather = Weather()
+        self.ways = Ways()
         self.did: Counter[str] = Counter()
         self.chance = chance
         self._hosts: set[str] = set()
@@ -113,6 +126,9 @@ class Network:
             return
         if not self.passes(source, target.machine):
             self.did["datagram cut off"] += 1
+            return
+        if len(data) > self.ways.passes[self.loop.time() >= self.ways.turns_s]:
+            self.did["datagram too long"] += 1
             return
         if weather.loss and chance() < weather.loss:
             self.did["datagram lost"] += 1
@@ -221,6 +237,12 @@ class WorldSocket:
     def setblocking(self, flag: bool) -> None: ...
 
     def setsockopt(self, level: int, option: int, value: int) -> None: ...
+
+    def connect(self, address: Any) -> None: ...
+
+    def getsockopt(self, level: int, option: int) -> int:
+        """How long a packet the first step takes."""
+        return self._network.ways.first_step
 
     def bind(self, address: Any) -> None:
         self.bound = self._network.bind(self, *address)

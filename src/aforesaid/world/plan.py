@@ -73,6 +73,9 @@ DEADLY: tuple[FaultKind, ...] = ("kill", "kill midway", "power")
 SPARE: tuple[FaultKind, ...] = ("descriptors", "descriptors", "disk full")
 """What some worlds have besides: drawn by themselves, so that all other worlds stay as they were."""
 SPARE_SHARE = 0.25
+WAYS_UNKNOWN = 0.5
+"""In so many of the worlds with datagrams nothing is known of the ways: these are as they always were."""
+WIDTHS = (2**16, 2**16, 1472)
 BEFALL = dict.fromkeys(("halt", "part", "deaf", "clock", "disk slow", *SPARE, *DEADLY), 1)
 BEFALL |= {"admit": 1, "cut": 2}
 """How many a fault befalls at least; none: it befalls the network, or chance decides whom."""
@@ -130,6 +133,10 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     out_messages: int = 1024
     socket_bytes: int = 4 * 2**20
     """What a socket keeps of datagrams that nobody reads."""
+    first_step: int = 0
+    """How long a packet is that the first step of each way takes, as the kernel tells it; 0: it does not."""
+    passes: tuple[int, int] = (2**16, 2**16)
+    """The longest datagram that arrives, in the first half of the time and after it."""
     evict_after_s: float = 0.0
     """Who is silent for so long is evicted; 0: an operator sees to the dead."""
     durability: Literal["none", "batch", "always"] = "none"
@@ -214,12 +221,23 @@ def plan_of(seed: int, group: Kind) -> Plan:
         # By the seed alone: what else is drawn stays as it was before there were any.
         receipts=seed % 3 == 0 and group not in SURVIVING,
     )
+    plan = _with_ways(plan)
     if plan.survives:
         return _that_survive(plan, chance)
     if group == "keeping":
         return _that_keeps(plan, chance)
     return (
         _with_time_out(plan, chance) if algorithm in SURVIVES_CRASHES and chance.random() < EVICTING else plan
+    )
+
+
+def _with_ways(plan: Plan) -> Plan:
+    """By a chance of its own: what else is drawn stays as it was before ways had a width."""
+    chance = Random(f"ways {plan.group} {plan.seed}")
+    if plan.transport != "udp" or chance.random() < WAYS_UNKNOWN:
+        return plan
+    return msgspec.structs.replace(
+        plan, first_step=9001, passes=(chance.choice(WIDTHS), chance.choice(WIDTHS))
     )
 
 

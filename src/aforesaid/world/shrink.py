@@ -41,6 +41,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
     for key in ("loss", "duplication", "large", "huge", "replies", "jitter_s"):
         if getattr(plan, key):
             yield replace(plan, **{key: 0.0})
+    if plan.first_step:
+        yield replace(plan, first_step=0, passes=(2**16, 2**16))
     for key in ("sealed", "manual_acks"):
         if getattr(plan, key):
             yield replace(plan, **{key: False})
