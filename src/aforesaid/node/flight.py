@@ -133,6 +133,8 @@ class WindowFlight(Window):
                 return
         else:
             self._settle_below(first)
+            if not self._watched:
+                return
         # To ask may be to say what was gathered, which comes back here.
         for number, receipt in list(self._watched.items()):
             if not self._waiting(receipt):
@@ -156,9 +158,10 @@ class WindowFlight(Window):
             self.acknowledged.add_each(took)
         self.held -= count
         self._bytes -= size
-        for receipt in [each for each in self._watched.values() if each.number < first]:
-            del self._watched[receipt.number]
-            receipt.has_become_stable()
+        if self._watched:
+            for receipt in [each for each in self._watched.values() if each.number < first]:
+                del self._watched[receipt.number]
+                receipt.has_become_stable()
         while self._awaited and self._awaited[0].number < first:
             self._awaited.popleft().has_become_stable()
 

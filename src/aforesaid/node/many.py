@@ -18,24 +18,24 @@ BATCH_MAX = 1024
 """How many messages are taken at once."""
 
 
-async def say_many(said: Several, say: Callable[[Several], Awaitable[tuple[int, Receipt]]]) -> Receipt:
+async def say_many(said: Several, say: Callable[[Several], Awaitable[Receipt]]) -> Receipt:
     """`say` says as many of these as there is room for, and at least one. The receipt is that of the last:
     the receivers are the same, and have all that was said to them before when they have that."""
     if not said.payloads:
         raise Misuse("no messages: send_many and broadcast_many take one or more")
     for rest in _parts(said):
-        count, receipt = await say(rest)
-        while count < len(rest):
-            rest = rest.part(count, len(rest))
-            count, receipt = await say(rest)
+        receipt = await say(rest)
+        while receipt.count < len(rest):
+            rest = rest.part(receipt.count, len(rest))
+            receipt = await say(rest)
         await asyncio.sleep(0)
     return receipt
 
 
 def _parts(said: Several) -> Iterator[Several]:
     """In order, and no more at a time than the loop can wait for."""
-    begin = 0
-    while begin < len(said):
+    begin, count = 0, len(said)
+    while begin < count:
         end = max(begin + 1, said.cut(begin, RUN_MAX, AT_ONCE_BYTES))
-        yield said if end - begin == len(said) else said.part(begin, end)
+        yield said if end - begin == count else said.part(begin, end)
         begin = end

@@ -315,16 +315,15 @@ class Node(Questions[P]):
             await self._forced()
         return receipt
 
-    async def _say_some(self, audience: tuple[Process, ...], said: Several) -> tuple[int, Receipt]:
+    async def _say_some(self, audience: tuple[Process, ...], said: Several) -> Receipt:
         """As many as there is room for; one, once there is room for it, if there is none."""
-        count = 0 if self._closing else min(self._running.room, len(said))
-        some = said if count == len(said) else said.part(0, count)
-        receipt = self._running.say_now(audience, some) if count else None
+        host, receipt = self._running, None
+        if not self._closing and (room := host.room):
+            receipt = host.say_now(audience, said if room >= len(said) else said.part(0, room))
         if receipt is None:
-            count, some = 1, said.part(0, 1)
-            receipt = await self._say(audience, some)
-        self.said += count
-        return count, receipt
+            receipt = await self._say(audience, said.part(0, 1))
+        self.said += receipt.count
+        return receipt
 
     async def _say(self, audience: tuple[Process, ...], said: Several) -> Receipt:
         while True:
