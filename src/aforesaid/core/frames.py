@@ -42,6 +42,10 @@ class Declaration:
     cumulative: Callable[[Any], bool] | None = None
     """Whether this one tells all that earlier ones of its kind to the same peer told: then these need not
     leave."""
+    flooding: bool = False
+    """A copy of a message that comes to its receiver from others, too."""
+    patient: bool = False
+    """Nobody waits for it: it may leave with what is said next to the same peer."""
     introduces: bool = False
     """Whoever receives it may have to reach those it names."""
     holds: Callable[[Any], bool] | None = None
@@ -81,6 +85,8 @@ def frame(
     droppable: bool = False,
     deferrable: bool = False,
     cumulative: Callable[[Any], bool] | bool = False,
+    flooding: bool = False,
+    patient: bool = False,
     introduces: bool = False,
     holds: Callable[[Any], bool] | None = None,
     link: str = "",
@@ -98,6 +104,8 @@ def frame(
             droppable=droppable,
             deferrable=deferrable,
             cumulative=_always if cumulative is True else cumulative or None,
+            flooding=flooding,
+            patient=patient,
             introduces=introduces,
             holds=holds,
             link_at=places[link] if link else NOWHERE,
