@@ -19,6 +19,7 @@ from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.greeting import Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Note, encode, entry_of, is_note, read_note, word_of
+from aforesaid.node.carrying.pushing import Pushing
 from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
@@ -80,6 +81,7 @@ class StreamCarrier:
             me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
         )
         self.peers = self._switchboard.peers
+        self._pushing = Pushing(self._leave)
 
     # ----------------------------------------------------------------------------------- for the host
 
@@ -130,7 +132,7 @@ class StreamCarrier:
             self.refused["own frame size"] += 1
             self.given_up(to)
             return
-        self._write(to, [record(body) for body in pack(encoded, BODY_BYTES_MAX)])
+        self._pushing.push(to, frames, encoded)
 
     def beat(self, now: Nanoseconds) -> None:
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
@@ -203,6 +205,7 @@ class StreamCarrier:
                 peer.hush()
 
     async def close(self) -> None:
+        self._pushing.close()
         await self._switchboard.close()
 
     # ---------------------------------------------------------------------------- for the switchboard
@@ -236,7 +239,7 @@ class StreamCarrier:
     def lost(self, peer: Peer, stream: Stream) -> None:
         if not peer.lose(stream):
             return
-        peer.heard, peer.told = stream.heard_ns, set()
+        peer.heard, peer.told, peer.lazy = stream.heard_ns, set(), False
         peer.hush()
         self._book.doubt(peer.name)
         tell(self._config.name, "disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
@@ -276,6 +279,9 @@ class StreamCarrier:
             return None
         peer = self.peers[name] = Peer(name)
         return peer
+
+    def _leave(self, peer: Peer, encoded: list[bytes]) -> None:
+        self._write(peer, [record(body) for body in pack(encoded, BODY_BYTES_MAX)])
 
     def _write(self, peer: Peer, records: list[bytes]) -> None:
         room = self._config.queues.link_bytes - peer.waiting
@@ -384,8 +390,10 @@ class StreamCarrier:
             peer.used = now
             if messages:
                 # A turn for each body: what is passed on from many would come upon the queues all at once.
-                self._above.received(peer.name, messages)
-                self._above.end_turn()
+                news = self._above.received(peer.name, messages)
+                self._pushing.heard(peer, messages, news)
+                if news:
+                    self._above.end_turn()
 
     def _heed(self, peer: Peer, note: Note) -> None:
         self._book.learn(note.book)
