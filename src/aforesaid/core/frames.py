@@ -14,6 +14,7 @@ works: simulator and node hand them on, the explorer knows them by their picture
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 Message: TypeAlias = Any
@@ -66,6 +67,11 @@ class Declaration:
     def link_place(self) -> int:
         """Where it names the link instance that it travels on, or else is about."""
         return self.link_at if self.link_at >= 0 else self.concerns_at
+
+    @property
+    def may_be_old(self) -> bool:
+        """Whether it brings or tells what others bring, too."""
+        return self.flooding or self.patient
 
     def link(self, message: Any) -> Any:
         """The link instance that a frame of this kind travels on, or else is about; None: neither."""
@@ -120,6 +126,7 @@ def frame(
     return declare
 
 
+@cache
 def declaration_of(kind: type) -> Declaration:
     """What was declared of a kind of frame; of anything else, nothing."""
     declared: Declaration = getattr(kind, "declaration", UNDECLARED)

@@ -258,8 +258,7 @@ class Host(Saying):
 
     def _learn(self, kind: type) -> tuple[int, bool, bool]:
         declared = declaration_of(kind)
-        copy = declared.flooding or declared.patient
-        self._declared[kind] = declared.gone_at, declared.deferrable, copy
+        self._declared[kind] = declared.gone_at, declared.deferrable, declared.may_be_old
         return self._declared[kind]
 
     def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:

@@ -41,7 +41,7 @@ class Pushing:
     def push(self, peer: Peer, frames: Sequence[Any], encoded: list[bytes]) -> None:
         """They leave now, behind what has waited; or wait."""
         size = sum(map(len, encoded))
-        if peer.stream is None or peer.late_bytes + size > LATE_BYTES_MAX or _hurries(peer, frames):
+        if peer.stream is None or peer.late_bytes + size > LATE_BYTES_MAX or self._hurries(peer, frames):
             self._leave(peer, [*peer.be_late_no_more(), *encoded] if peer.late else encoded)
             return
         peer.late += encoded
@@ -61,10 +61,9 @@ class Pushing:
             if peer.late:
                 self._leave(peer, peer.be_late_no_more())
 
-
-def _hurries(peer: Peer, frames: Sequence[Any]) -> bool:
-    for frame in frames:
-        declared = declaration_of(type(frame))
-        if not declared.patient and not (declared.flooding and peer.lazy):
-            return True
-    return False
+    def _hurries(self, peer: Peer, frames: Sequence[Any]) -> bool:
+        for frame in frames:
+            declared = declaration_of(type(frame))
+            if not declared.patient and not (declared.flooding and peer.lazy):
+                return True
+        return False

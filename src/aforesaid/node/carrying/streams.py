@@ -39,7 +39,11 @@ SLICE_BYTES = 2**20
 
 UNUSED: Nanoseconds = 15 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed: longer than a
-handshake waits by default. Members call strangers now and then, and each such stream has its heartbeats."""
+handshake waits by default."""
+
+STRANGER_BEATS = 2
+"""One on which no frame passed at all is closed after so many heartbeats: members call strangers now and then,
+to tell them of their elder, and who knows better answers at once."""
 
 CONTACT_BEATS = 10
 """Once in so many heartbeats a member calls a contact of whom it has not heard."""
@@ -121,7 +125,7 @@ class StreamCarrier:
             self.refused["no address"] += 1
             self._above.lost(peer)
             return
-        to.used = self._now()
+        to.kept_until = self._now() + UNUSED
         if self._changing:
             self._tell_addresses(to, frames)
         encode_frame = self._inlet.codec.encode
@@ -149,7 +153,7 @@ class StreamCarrier:
                 tell(self._config.name, "silent", peer=peer.name)
                 stream.abort()
                 self.lost(peer, stream)
-            elif self._changing and now - peer.used > UNUSED and peer.name not in neighbours:
+            elif self._changing and now > peer.kept_until and peer.name not in neighbours:
                 stream.close()
                 self.lost(peer, stream)
             elif self._changing:
@@ -222,7 +226,7 @@ class StreamCarrier:
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
         peer.stand(stream, epoch)
-        peer.used = self._now()
+        peer.kept_until = self._now() + STRANGER_BEATS * self._heartbeat
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
         stream.on_lost = lambda: self.lost(peer, stream)
@@ -350,7 +354,8 @@ class StreamCarrier:
                 self._switchboard.look_up(unknown[self._choose(len(unknown))])
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        if news := self._news(peer, {entry for frame in frames for entry in self._book.named_in(frame)}):
+        named = {entry for frame in frames for entry in self._book.named_in(frame)}
+        if named and (news := self._news(peer, named)):
             self._write(peer, news)
 
     def _news(self, peer: Peer, named: set[Entry]) -> list[bytes]:
@@ -387,7 +392,7 @@ class StreamCarrier:
             messages = self._inlet.body(peer.name, body, now)
             if messages is None:
                 raise Misbehaviour(f"{peer.name} sent a body that no correct peer sends")
-            peer.used = now
+            peer.kept_until = now + UNUSED
             if messages:
                 # A turn for each body: what is passed on from many would come upon the queues all at once.
                 news = self._above.received(peer.name, messages)

@@ -45,7 +45,7 @@ class Unreached(Misuse):
 class Peer(Line):
     """A process that is, or may be, at the other end of a stream."""
 
-    __slots__ = ("calling", "heard", "late", "late_bytes", "lazy", "queue", "queued", "told", "used")
+    __slots__ = ("calling", "heard", "kept_until", "late", "late_bytes", "lazy", "queue", "queued", "told")
 
     stream: Stream | None
 
@@ -63,7 +63,8 @@ class Peer(Line):
         self.told: set[Entry] = set()
         """The addresses that it was told on this stream."""
         self.heard: Nanoseconds | None = None
-        self.used: Nanoseconds = 0
+        self.kept_until: Nanoseconds = 0
+        """A stream of a changing group that carries no link is closed then, unless it is used before."""
 
     @property
     def waiting(self) -> int:

@@ -108,14 +108,16 @@ class PRC(Explaining, Keeping, Remembering):
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        state = self.state
         if isinstance(message, COPIES):
-            self.state.copy(source, message, out)
+            state.copy(source, message, out)
         elif isinstance(message, frames.Seen):
-            self.state.seen(source, message, out)
+            state.seen(source, message, out)
         else:
             self._receive_for_links(source, message, now, out)
             self._mind_isolation(out)
-        self._mind(now, out)
+        if state.controls or state.overflown:
+            self._mind(now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         match timer:
