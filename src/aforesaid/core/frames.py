@@ -14,7 +14,6 @@ works: simulator and node hand them on, the explorer knows them by their picture
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 Message: TypeAlias = Any
@@ -126,7 +125,6 @@ def frame(
     return declare
 
 
-@cache
 def declaration_of(kind: type) -> Declaration:
     """What was declared of a kind of frame; of anything else, nothing."""
     declared: Declaration = getattr(kind, "declaration", UNDECLARED)

@@ -19,7 +19,7 @@ from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.greeting import Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Note, encode, entry_of, is_note, read_note, word_of
-from aforesaid.node.carrying.pushing import Pushing
+from aforesaid.node.carrying.pushing import BODY_BYTES_MAX, Pushing
 from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
@@ -28,22 +28,16 @@ from aforesaid.protocols.membership.elders import Word
 from aforesaid.protocols.membership.epochs import REMINDER_BEATS
 from aforesaid.protocols.membership.member import Member
 from aforesaid.transport import Address, Stream
-from aforesaid.wire import Inlet, pack, record
+from aforesaid.wire import Inlet, record
 from aforesaid.wire.packet import Header
-
-BODY_BYTES_MAX = 64 * 1024
-"""Of one record; larger frames are cut."""
-
-SLICE_BYTES = 2**20
-"""So much is handed to a stream at a time: TLS, and the kernel, take their time for it."""
 
 UNUSED: Nanoseconds = 15 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed: longer than a
 handshake waits by default."""
 
 STRANGER_BEATS = 2
-"""One on which no frame passed at all is closed after so many heartbeats: members call strangers now and then,
-to tell them of their elder, and who knows better answers at once."""
+"""One on which no frame passed at all is closed after so many heartbeats: members call strangers now and
+then, to tell them of their elder, and who knows better answers at once."""
 
 CONTACT_BEATS = 10
 """Once in so many heartbeats a member calls a contact of whom it has not heard."""
@@ -85,7 +79,7 @@ class StreamCarrier:
             me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
         )
         self.peers = self._switchboard.peers
-        self._pushing = Pushing(self._leave)
+        self._pushing = Pushing(config.queues.link_bytes, self._changing, self.refused, self)
 
     # ----------------------------------------------------------------------------------- for the host
 
@@ -126,7 +120,8 @@ class StreamCarrier:
             self._above.lost(peer)
             return
         to.kept_until = self._now() + UNUSED
-        if self._changing:
+        hurried = self._pushing.hurries(to, frames)
+        if hurried and self._changing:
             self._tell_addresses(to, frames)
         encode_frame = self._inlet.codec.encode
         try:
@@ -136,7 +131,7 @@ class StreamCarrier:
             self.refused["own frame size"] += 1
             self.given_up(to)
             return
-        self._pushing.push(to, frames, encoded)
+        self._pushing.push(to, encoded, hurried)
 
     def beat(self, now: Nanoseconds) -> None:
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
@@ -233,7 +228,7 @@ class StreamCarrier:
         stream.on_data = self._taking(peer, stream, greeting)
         if self._paused:
             stream.pause()
-        self._write_slice(peer, stream)
+        self._pushing.write_slice(peer, stream)
         tell(self._config.name, "connected", level="debug", peer=peer.name, epoch=epoch)
         if epoch > 1:
             self._above.connected(peer.name)
@@ -275,6 +270,14 @@ class StreamCarrier:
     def failed(self, error: Exception) -> None:
         self._above.failed(error)
 
+    # ---------------------------------------------------------------------------------- for what leaves
+
+    def call_up(self, peer: Peer) -> None:
+        self._switchboard.call(peer)
+
+    def has_room(self) -> None:
+        self._above.has_room()
+
     # ------------------------------------------------------------------------------------- the parts
 
     def _heard_of(self, name: Process) -> Peer | None:
@@ -284,46 +287,6 @@ class StreamCarrier:
         peer = self.peers[name] = Peer(name)
         return peer
 
-    def _leave(self, peer: Peer, encoded: list[bytes]) -> None:
-        self._write(peer, [record(body) for body in pack(encoded, BODY_BYTES_MAX)])
-
-    def _write(self, peer: Peer, records: list[bytes]) -> None:
-        room = self._config.queues.link_bytes - peer.waiting
-        size = sum(map(len, records))
-        if size > room:
-            # It does not take what is said to it. A link that loses a part of what was said on it is no link
-            # any more. In a fixed group all is sent again until it is there, here what does not fit now.
-            if self._changing or len(records) == 1:
-                self.refused["slow peer"] += 1
-            if self._changing:
-                self.given_up(peer)
-            elif len(records) > 1:
-                for each in records:  # The kernel may take some at once.
-                    self._write(peer, [each])
-            return
-        if peer.stream is not None and not peer.queue and size <= SLICE_BYTES:
-            peer.stream.write(b"".join(records))
-            return
-        if peer.stream is not None and not peer.queue:
-            self._loop.call_soon(self._write_slice, peer, peer.stream)
-        peer.queue.extend(records)
-        peer.queued += size
-        self._switchboard.call(peer)
-
-    def _write_slice(self, peer: Peer, stream: Stream) -> None:
-        """Some of what waits: the rest of the loop has its turn before the next."""
-        if peer.stream is not stream:
-            return
-        size = 0
-        while peer.queue and size < SLICE_BYTES:
-            size += len(peer.queue[0])
-            stream.write(peer.queue.popleft())
-        peer.queued -= size
-        if peer.queue:
-            self._loop.call_soon(self._write_slice, peer, stream)
-        else:
-            self._above.has_room()
-
     def _tell_of_the_elder(self, neighbours: frozenset[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
@@ -332,13 +295,13 @@ class StreamCarrier:
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
                 if news := self._news(peer, known):
-                    self._write(peer, [*news, word])
+                    self._pushing.write(peer, [*news, word])
                 else:
                     peer.stream.write(word)
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
         if peer is not None:
-            self._write(peer, [word])
+            self._pushing.write(peer, [word])
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
             self._above.apart(address)
@@ -356,7 +319,7 @@ class StreamCarrier:
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
         named = {entry for frame in frames for entry in self._book.named_in(frame)}
         if named and (news := self._news(peer, named)):
-            self._write(peer, news)
+            self._pushing.write(peer, news)
 
     def _news(self, peer: Peer, named: set[Entry]) -> list[bytes]:
         """What tells a peer where these are, each once on a stream; nothing if it was told of all."""

@@ -153,9 +153,7 @@ class Links:
                     self.overflown.append(lid)
         self.pass_on(message_id, body, out, via)
 
-    def pass_on(
-        self, message_id: MessageId, body: Any, out: Effects, via: Incoming | None = None
-    ) -> None:
+    def pass_on(self, message_id: MessageId, body: Any, out: Effects, via: Incoming | None = None) -> None:
         """To everyone whom we send to, into the buffers of links that are to be, and to the application."""
         flood = message_id.number < 0
         frame = Flood if flood else Copy
