@@ -221,7 +221,8 @@ class StreamCarrier:
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
         peer.stand(stream, epoch)
-        peer.kept_until = self._now() + STRANGER_BEATS * self._heartbeat
+        # Longer if frames have waited for it.
+        peer.kept_until = max(peer.kept_until, self._now() + STRANGER_BEATS * self._heartbeat)
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
         stream.on_lost = lambda: self.lost(peer, stream)
