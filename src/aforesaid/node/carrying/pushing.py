@@ -65,15 +65,12 @@ class Pushing:
 
     def heard(self, peer: Peer, messages: Sequence[Message], news: bool) -> None:
         """These came together; `news`: something came of them."""
-        peer.lazy = not news and not any(self._hurry_of(type(each)) == UNHURRIED for each in messages)
+        peer.lazy = not news and max(map(self._hurry_of, set(map(type, messages)))) < UNHURRIED
 
     def hurries(self, peer: Peer, frames: Sequence[Message]) -> bool:
         """Whether these have to leave at once."""
-        least = UNHURRIED_IF_LAZY if peer.lazy and peer.stream is not None else UNHURRIED
-        for frame in frames:
-            if self._hurry_of(type(frame)) < least:
-                return True
-        return peer.stream is None
+        least = UNHURRIED_IF_LAZY if peer.lazy else UNHURRIED
+        return peer.stream is None or min(map(self._hurry_of, set(map(type, frames)))) < least
 
     def push(self, peer: Peer, encoded: list[bytes], hurried: bool) -> None:
         """They leave now, behind what has waited; or wait."""
