@@ -92,7 +92,7 @@ class Crowd:
         await asyncio.gather(*(node.close() for node in self.nodes))
         await asyncio.gather(*self._hearing)
 
-    async def _hear(self, node: Node[Any]) -> None:
+    async def _hear(self, node: "Node[Any]") -> None:
         async for _ in node:
             self.delivered += 1
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from aforesaid import Config, Misuse, Node
+from aforesaid.node.carrying.pushing import BODY_BYTES_MAX, SLICE_BYTES
 from aforesaid.node.carrying.slices import SLICE_DATAGRAMS
-from aforesaid.node.carrying.streams import BODY_BYTES_MAX, SLICE_BYTES
 from aforesaid.transport import Datagrams, Stream
 from net.crowd import PRC
 from net.net_stage import PATIENCE_S, group_configs, placed_configs, run, running, take

@@ -245,7 +245,7 @@ def test_a_node_that_loses_its_group_while_it_closes_still_closes() -> None:
             b = await Node(Config.of({"name": "b", **PRC, "contact": str(a.address)})).__aenter__()
             # Something waits for a member that cannot be reached any more.
             nobody = carrier(b).peers["nobody"] = Peer("nobody")
-            carrier(b)._write(nobody, [record(b"")])
+            carrier(b)._pushing.write(nobody, [record(b"")])
             closing = asyncio.create_task(b.close(linger_s=10.0))
             await asyncio.sleep(0)
             assert not closing.done(), "it waits for whoever does not hear"

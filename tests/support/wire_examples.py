@@ -85,6 +85,7 @@ MESSAGES: dict[str, list[Any]] = {
         overlay.Sampled(Heir("erin")),
         overlay.Sampled(Withdraw("dave", 1)),
         overlay.Goodbye(_LID, 7),
+        overlay.Seen(_LID, MessageId("carol", 0, 1)),
     ],
 }
 

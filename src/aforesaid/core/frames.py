@@ -42,6 +42,10 @@ class Declaration:
     cumulative: Callable[[Any], bool] | None = None
     """Whether this one tells all that earlier ones of its kind to the same peer told: then these need not
     leave."""
+    flooding: bool = False
+    """A copy of a message that comes to its receiver from others, too."""
+    patient: bool = False
+    """Nobody waits for it: it may leave with what is said next to the same peer."""
     introduces: bool = False
     """Whoever receives it may have to reach those it names."""
     holds: Callable[[Any], bool] | None = None
@@ -63,6 +67,11 @@ class Declaration:
         """Where it names the link instance that it travels on, or else is about."""
         return self.link_at if self.link_at >= 0 else self.concerns_at
 
+    @property
+    def may_be_old(self) -> bool:
+        """Whether it brings or tells what others bring, too."""
+        return self.flooding or self.patient
+
     def link(self, message: Any) -> Any:
         """The link instance that a frame of this kind travels on, or else is about; None: neither."""
         return message[self.link_place] if self.link_place >= 0 else None
@@ -81,6 +90,8 @@ def frame(
     droppable: bool = False,
     deferrable: bool = False,
     cumulative: Callable[[Any], bool] | bool = False,
+    flooding: bool = False,
+    patient: bool = False,
     introduces: bool = False,
     holds: Callable[[Any], bool] | None = None,
     link: str = "",
@@ -98,6 +109,8 @@ def frame(
             droppable=droppable,
             deferrable=deferrable,
             cumulative=_always if cumulative is True else cumulative or None,
+            flooding=flooding,
+            patient=patient,
             introduces=introduces,
             holds=holds,
             link_at=places[link] if link else NOWHERE,

@@ -37,8 +37,9 @@ class Host(Saying):
         self.elsewhere: Address | None = None
         """Where the group is that this incarnation is not in."""
         self._backlog = backlog_of(self.entry, config)
-        self._declared: dict[type, tuple[int, bool]] = {}
-        """By kind of frames: where they tell who is gone, and whether they may be kept back."""
+        self._declared: dict[type, tuple[int, bool, bool]] = {}
+        """By kind of frames: where they tell who is gone, whether they may be kept back, and whether they may
+        be copies of which nothing comes."""
         self._feeding = False
         self._paused = False
 
@@ -122,12 +123,14 @@ class Host(Saying):
 
     # ---------------------------------------------------------------------------------- for the carrier
 
-    def received(self, source: Process, messages: Sequence[Message]) -> None:
+    def received(self, source: Process, messages: Sequence[Message]) -> bool:
         if self.error is not None or source in self.gone:
-            return
-        now, declared = self.now(), self._declared
+            return False
+        now, declared, only_copies = self.now(), self._declared, True
+        self._stirred = False
         for message in messages:
-            gone_at, deferrable = declared.get(type(message)) or self._learn(type(message))
+            gone_at, deferrable, copy = declared.get(type(message)) or self._learn(type(message))
+            only_copies &= copy
             if gone_at >= 0:
                 # Even if the message itself has to wait: those who wait for the evicted must not.
                 for peer in message[gone_at]:
@@ -146,6 +149,7 @@ class Host(Saying):
             # On links nothing may be kept back: the transport stops reading instead.
             self._paused = True
             self.carrier.pause()
+        return self._stirred or not only_copies
 
     def met(self, peer: Process, incarnation: int, start: int) -> None:
         self.refusals.welcome(peer)
@@ -252,9 +256,9 @@ class Host(Saying):
     def _note_gone(self, peer: Process, how: str, owed: int) -> None:
         self.record("x", peer, self.wall(), how, owed)
 
-    def _learn(self, kind: type) -> tuple[int, bool]:
+    def _learn(self, kind: type) -> tuple[int, bool, bool]:
         declared = declaration_of(kind)
-        self._declared[kind] = declared.gone_at, declared.deferrable
+        self._declared[kind] = declared.gone_at, declared.deferrable, declared.may_be_old
         return self._declared[kind]
 
     def _receive(self, source: Process, message: Message, now: Nanoseconds) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from aforesaid.core import Linking, Message, Process, declaration_of
+from aforesaid.core.frames import NOWHERE
 
 LIDS_MAX = 256
 """Link instances that are remembered of one connection."""
@@ -24,7 +25,9 @@ class LinksUsed:
         kind = type(message)
         place = self._places.get(kind)
         if place is None:
-            place = self._places[kind] = declaration_of(kind).link_place
+            declared = declaration_of(kind)
+            # Where copies go, other frames went before, on the same connection: they began the link.
+            place = self._places[kind] = NOWHERE if declared.may_be_old else declared.link_place
         lid = message[place] if place >= 0 else None
         if lid is None:
             return

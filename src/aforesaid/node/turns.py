@@ -77,6 +77,8 @@ class Turns(TakesRuns):
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._expired)
         self._outbox = Outbox()
+        self._stirred = False
+        """Set when the protocol sends or delivers."""
         self._flush_due = False
         self._flushing = False
         self._unflushed = 0
@@ -220,6 +222,7 @@ class Turns(TakesRuns):
     # --------------------------------------------------------------------------------- for the protocol
 
     def send(self, targets: Sequence[Process], message: Message) -> None:
+        self._stirred = True
         if self.receipts is not None:
             self.receipts.leaves(targets, message)
         for target in targets:
@@ -228,6 +231,7 @@ class Turns(TakesRuns):
                 self._links_used.note(target, message)
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
+        self._stirred = True
         if self.recorder is not None:
             self.recorder.add(("d", *message_id, self.wall()))
         if self._order is None:

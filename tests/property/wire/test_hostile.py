@@ -102,9 +102,10 @@ class Above:
         self.handed = 0
         self.turns = 0
 
-    def received(self, source: Process, messages: Sequence[Any]) -> None:
+    def received(self, source: Process, messages: Sequence[Any]) -> bool:
         assert source == "alice"
         self.handed += 1
+        return True
 
     def end_turn(self) -> None:
         self.turns += 1

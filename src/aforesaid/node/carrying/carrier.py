@@ -12,8 +12,9 @@ from aforesaid.transport import Address
 class Above(Protocol):
     """What a carrier tells its host."""
 
-    def received(self, source: Process, messages: Sequence[Any]) -> None:
-        """Frames came from a peer whose name was verified as far as the configuration asks."""
+    def received(self, source: Process, messages: Sequence[Any]) -> bool:
+        """Frames came from a peer whose name was verified as far as the configuration asks. False: they were
+        copies of what came before, nothing came of them, and there is nothing to answer."""
 
     def end_turn(self) -> None:
         """What came at one time was handed over: now answer."""

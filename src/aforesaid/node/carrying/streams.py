@@ -19,6 +19,7 @@ from aforesaid.node.carrying.book import Book
 from aforesaid.node.carrying.carrier import Above
 from aforesaid.node.carrying.greeting import Greeted, Greeting
 from aforesaid.node.carrying.notes import Entry, Note, encode, entry_of, is_note, read_note, word_of
+from aforesaid.node.carrying.pushing import BODY_BYTES_MAX, Pushing
 from aforesaid.node.carrying.securing import stream_contexts
 from aforesaid.node.carrying.switchboard import Peer, Switchboard
 from aforesaid.node.config import Config
@@ -27,18 +28,16 @@ from aforesaid.protocols.membership.elders import Word
 from aforesaid.protocols.membership.epochs import REMINDER_BEATS
 from aforesaid.protocols.membership.member import Member
 from aforesaid.transport import Address, Stream
-from aforesaid.wire import Inlet, pack, record
+from aforesaid.wire import Inlet, record
 from aforesaid.wire.packet import Header
-
-BODY_BYTES_MAX = 64 * 1024
-"""Of one record; larger frames are cut."""
-
-SLICE_BYTES = 2**20
-"""So much is handed to a stream at a time: TLS, and the kernel, take their time for it."""
 
 UNUSED: Nanoseconds = 15 * SECOND
 """A stream of a changing group without a link, on which no frame passed for so long, is closed: longer than a
-handshake waits by default. Members call strangers now and then, and each such stream has its heartbeats."""
+handshake waits by default."""
+
+STRANGER_BEATS = 2
+"""One on which no frame passed at all is closed after so many heartbeats: members call strangers now and
+then, to tell them of their elder, and who knows better answers at once."""
 
 CONTACT_BEATS = 10
 """Once in so many heartbeats a member calls a contact of whom it has not heard."""
@@ -81,6 +80,7 @@ class StreamCarrier:
             me, contexts, None if self._changing else self._fixed, self._book, self.refused, self
         )
         self.peers = self._switchboard.peers
+        self._pushing = Pushing(config.queues.link_bytes, self._changing, self.refused, self)
 
     # ----------------------------------------------------------------------------------- for the host
 
@@ -116,8 +116,9 @@ class StreamCarrier:
             self.refused["no address"] += 1
             self._above.lost(peer)
             return
-        to.used = self._now()
-        if self._changing:
+        to.kept_until = self._now() + UNUSED
+        hurried = self._pushing.hurries(to, frames)
+        if hurried and self._changing:
             self._tell_addresses(to, frames)
         encode_frame = self._inlet.codec.encode
         try:
@@ -127,7 +128,7 @@ class StreamCarrier:
             self.refused["own frame size"] += 1
             self.given_up(to)
             return
-        self._write(to, [record(body) for body in pack(encoded, BODY_BYTES_MAX)])
+        self._pushing.push(to, encoded, hurried)
 
     def beat(self, now: Nanoseconds) -> None:
         # Who stood still itself, perhaps with its whole machine, lets others be heard before it judges them:
@@ -144,7 +145,7 @@ class StreamCarrier:
                 tell(self._config.name, "silent", peer=peer.name)
                 stream.abort()
                 self.lost(peer, stream)
-            elif self._changing and now - peer.used > UNUSED and peer.name not in neighbours:
+            elif self._changing and now > peer.kept_until and peer.name not in neighbours:
                 stream.close()
                 self.lost(peer, stream)
             elif self._changing:
@@ -200,6 +201,7 @@ class StreamCarrier:
                 peer.hush()
 
     async def close(self) -> None:
+        self._pushing.close()
         await self._switchboard.close()
 
     # ---------------------------------------------------------------------------- for the switchboard
@@ -216,14 +218,15 @@ class StreamCarrier:
         self._book.learn([entry_of(peer.name, incarnation, greeted.hello.address)])
         self._book.reached(peer.name)
         peer.stand(stream, epoch)
-        peer.used = self._now()
+        # Longer if frames have waited for it.
+        peer.kept_until = max(peer.kept_until, self._now() + STRANGER_BEATS * self._heartbeat)
         stream.limit(self._config.queues.link_bytes // 2)
         stream.on_drained = self._above.has_room
         stream.on_lost = lambda: self.lost(peer, stream)
         stream.on_data = self._taking(peer, stream, greeting)
         if self._paused:
             stream.pause()
-        self._write_slice(peer, stream)
+        self._pushing.write_slice(peer, stream)
         tell(self._config.name, "connected", level="debug", peer=peer.name, epoch=epoch)
         if epoch > 1:
             self._above.connected(peer.name)
@@ -233,7 +236,7 @@ class StreamCarrier:
     def lost(self, peer: Peer, stream: Stream) -> None:
         if not peer.lose(stream):
             return
-        peer.heard, peer.told = stream.heard_ns, set()
+        peer.heard, peer.told, peer.lazy = stream.heard_ns, set(), False
         peer.hush()
         self._book.doubt(peer.name)
         tell(self._config.name, "disconnected", level="debug", peer=peer.name, epoch=peer.epoch)
@@ -265,6 +268,14 @@ class StreamCarrier:
     def failed(self, error: Exception) -> None:
         self._above.failed(error)
 
+    # ---------------------------------------------------------------------------------- for what leaves
+
+    def call_up(self, peer: Peer) -> None:
+        self._switchboard.call(peer)
+
+    def has_room(self) -> None:
+        self._above.has_room()
+
     # ------------------------------------------------------------------------------------- the parts
 
     def _heard_of(self, name: Process) -> Peer | None:
@@ -274,43 +285,6 @@ class StreamCarrier:
         peer = self.peers[name] = Peer(name)
         return peer
 
-    def _write(self, peer: Peer, records: list[bytes]) -> None:
-        room = self._config.queues.link_bytes - peer.waiting
-        size = sum(map(len, records))
-        if size > room:
-            # It does not take what is said to it. A link that loses a part of what was said on it is no link
-            # any more. In a fixed group all is sent again until it is there, here what does not fit now.
-            if self._changing or len(records) == 1:
-                self.refused["slow peer"] += 1
-            if self._changing:
-                self.given_up(peer)
-            elif len(records) > 1:
-                for each in records:  # The kernel may take some at once.
-                    self._write(peer, [each])
-            return
-        if peer.stream is not None and not peer.queue and size <= SLICE_BYTES:
-            peer.stream.write(b"".join(records))
-            return
-        if peer.stream is not None and not peer.queue:
-            self._loop.call_soon(self._write_slice, peer, peer.stream)
-        peer.queue.extend(records)
-        peer.queued += size
-        self._switchboard.call(peer)
-
-    def _write_slice(self, peer: Peer, stream: Stream) -> None:
-        """Some of what waits: the rest of the loop has its turn before the next."""
-        if peer.stream is not stream:
-            return
-        size = 0
-        while peer.queue and size < SLICE_BYTES:
-            size += len(peer.queue[0])
-            stream.write(peer.queue.popleft())
-        peer.queued -= size
-        if peer.queue:
-            self._loop.call_soon(self._write_slice, peer, stream)
-        else:
-            self._above.has_room()
-
     def _tell_of_the_elder(self, neighbours: frozenset[Process]) -> None:
         telling = self._member.beat(neighbours, lambda label, count: self._choose(count))
         word = record(encode(Note(elder=word_of(telling.word))))
@@ -319,13 +293,13 @@ class StreamCarrier:
             peer = self.peers.get(name)
             if peer is not None and peer.stream is not None:
                 if news := self._news(peer, known):
-                    self._write(peer, [*news, word])
+                    self._pushing.write(peer, [*news, word])
                 else:
                     peer.stream.write(word)
         stranger, elsewhere = telling.stranger, telling.elsewhere
         peer = None if stranger is None else self.peers.get(stranger) or self._heard_of(stranger)
         if peer is not None:
-            self._write(peer, [word])
+            self._pushing.write(peer, [word])
         address = None if elsewhere is None else self._book.address(elsewhere)
         if address is not None:
             self._above.apart(address)
@@ -341,8 +315,9 @@ class StreamCarrier:
                 self._switchboard.look_up(unknown[self._choose(len(unknown))])
 
     def _tell_addresses(self, peer: Peer, frames: Sequence[Any]) -> None:
-        if news := self._news(peer, {entry for frame in frames for entry in self._book.named_in(frame)}):
-            self._write(peer, news)
+        named = {entry for frame in frames for entry in self._book.named_in(frame)}
+        if named and (news := self._news(peer, named)):
+            self._pushing.write(peer, news)
 
     def _news(self, peer: Peer, named: set[Entry]) -> list[bytes]:
         """What tells a peer where these are, each once on a stream; nothing if it was told of all."""
@@ -378,11 +353,13 @@ class StreamCarrier:
             messages = self._inlet.body(peer.name, body, now)
             if messages is None:
                 raise Misbehaviour(f"{peer.name} sent a body that no correct peer sends")
-            peer.used = now
+            peer.kept_until = now + UNUSED
             if messages:
                 # A turn for each body: what is passed on from many would come upon the queues all at once.
-                self._above.received(peer.name, messages)
-                self._above.end_turn()
+                news = self._above.received(peer.name, messages)
+                self._pushing.heard(peer, messages, news)
+                if news:
+                    self._above.end_turn()
 
     def _heed(self, peer: Peer, note: Note) -> None:
         self._book.learn(note.book)

@@ -45,7 +45,7 @@ class Unreached(Misuse):
 class Peer(Line):
     """A process that is, or may be, at the other end of a stream."""
 
-    __slots__ = ("calling", "heard", "queue", "queued", "told", "used")
+    __slots__ = ("calling", "heard", "kept_until", "late", "late_bytes", "lazy", "queue", "queued", "told")
 
     stream: Stream | None
 
@@ -55,20 +55,33 @@ class Peer(Line):
         self.queue: deque[bytes] = deque()
         """What was said before the stream stands, or is more than it takes at a time."""
         self.queued = 0
+        self.lazy = False
+        """Whether what is flooded comes to it, and from it, from others first."""
+        self.late: list[bytes] = []
+        """Frames in no hurry (`pushing`); they go before all else."""
+        self.late_bytes = 0
         self.told: set[Entry] = set()
         """The addresses that it was told on this stream."""
         self.heard: Nanoseconds | None = None
-        self.used: Nanoseconds = 0
+        self.kept_until: Nanoseconds = 0
+        """A stream of a changing group that carries no link is closed then, unless it is used before."""
 
     @property
     def waiting(self) -> int:
         """The bytes that wait towards it."""
-        return self.queued if self.stream is None else self.queued + self.stream.buffered
+        late = self.queued + self.late_bytes
+        return late if self.stream is None else late + self.stream.buffered
 
     def hush(self) -> None:
         """What waits towards it is not said any more."""
         self.queue.clear()
         self.queued = 0
+        self.be_late_no_more()
+
+    def be_late_no_more(self) -> list[bytes]:
+        """What was in no hurry, to be said at once or not any more."""
+        late, self.late, self.late_bytes = self.late, [], 0
+        return late
 
 
 class User(Protocol):

@@ -151,13 +151,15 @@ class KeepingHost(Host):
 
     # -------------------------------------------------------------------------------- for the carrier
 
-    def received(self, source: Process, messages: Sequence[Frame]) -> None:
-        for message in messages:
-            if type(message) in HISTORY:
-                self._hear(source, message)
+    def received(self, source: Process, messages: Sequence[Frame]) -> bool:
+        of_history = [message for message in messages if type(message) in HISTORY]
+        for message in of_history:
+            self._hear(source, message)
         # Before its first call the protocol knows nobody, and nobody has anything to tell it.
-        if self._begun:
-            super().received(source, [each for each in messages if type(each) not in HISTORY])
+        if not self._begun:
+            return False
+        others = [each for each in messages if type(each) not in HISTORY] if of_history else messages
+        return super().received(source, others) or bool(of_history)
 
     def end_turn(self) -> None:
         if self._begun:
@@ -176,6 +178,7 @@ class KeepingHost(Host):
     # ------------------------------------------------------------------------------- for the protocol
 
     def deliver(self, message_id: MessageId, payload: Any) -> None:
+        self._stirred = True
         if self.recorder is not None:
             self.recorder.add(("d", *message_id, self.wall()))
         if self._held is None:

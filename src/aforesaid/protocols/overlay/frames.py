@@ -44,13 +44,21 @@ Flooded = TypeVar("Flooded")
 Sampling = TypeVar("Sampling")
 
 
-@frame(link="link")
+@frame(flooding=True, link="link")
 class Copy(NamedTuple):
     """A broadcast message, on one safe link."""
 
     link: Lid
     message_id: MessageId
     body: Payload
+
+
+@frame(patient=True, link="link")
+class Seen(NamedTuple):
+    """In place of a copy, to whom this message came from on the same link: it is not to come back."""
+
+    link: Lid
+    message_id: MessageId
 
 
 FloodedId: TypeAlias = Annotated[MessageId, Where("number", Annotated[int, Within(most=-1)])]

@@ -55,6 +55,8 @@ class Heir(NamedTuple):
     peer: Process
 
 
+OF_SAMPLERS = Goodbye, Sampled
+
 FEW_LINKS = 4
 """Who has so many links needs none of those that a leaving neighbour had. Well below what views bring in a
 large group, so that leaving does not make views grow."""
@@ -91,17 +93,18 @@ class Living(Linking, HandingOver, Explaining, Keeping, Remembering):
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
-        if isinstance(message, Goodbye):
-            self._left(source, message, now, out)
-        elif not isinstance(message, Sampled):
+        if not isinstance(message, OF_SAMPLERS):
             self.prc.receive(source, message, now, out)
+        elif isinstance(message, Goodbye):
+            self._left(source, message, now, out)
         elif isinstance(message.message, Spare):
             self._mediated(source, message.message.peer, now, out)
         elif isinstance(message.message, Heir):
             self._inherit(source, message.message.peer, now, out)
         elif self.inside:
             self.sampler.receive(source, message.message, now, Wishes(self, now, out))
-        self._heed(now, out)
+        if self.prc.state.notices:
+            self._heed(now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         match timer:

@@ -7,7 +7,7 @@ from msgspec import Meta
 from aforesaid.protocols.algorithm import ORDER, RELIABLE, Algorithm, Need, Setup
 from aforesaid.protocols.bibliography import cite
 from aforesaid.protocols.options import nanoseconds
-from aforesaid.protocols.overlay.frames import OF_LINKS, Goodbye, Sampled
+from aforesaid.protocols.overlay.frames import OF_LINKS, Goodbye, Sampled, Seen
 from aforesaid.protocols.overlay.link_options import PERIOD_MS, LinkOptions, Period
 from aforesaid.protocols.overlay.living import Heir, Living, Spare
 from aforesaid.protocols.overlay.prc import PRC
@@ -66,7 +66,7 @@ ENTRIES = (
         metadata="one id and one link",
         make=lambda setup, options: Living(_prc(setup, options), Sampler()),
         options=PrcOptions,
-        frames=OF_LINKS,
+        frames=(*OF_LINKS, Seen),
         linked=True,
     ),
     Algorithm(
@@ -78,7 +78,7 @@ ENTRIES = (
         metadata="one id and one link",
         make=_sampled,
         options=PrcSprayOptions,
-        frames=(*OF_LINKS, *_SAMPLING),
+        frames=(*OF_LINKS, *_SAMPLING, Seen),
         linked=True,
         samples=True,
     ),

@@ -7,7 +7,7 @@ causal order follow from it, whatever becomes of other links.
 from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.core import Effects, MessageId, Nanoseconds, Process, new
-from aforesaid.protocols.overlay.frames import ALPHA, PI, Control, Copy, Fin, Flood, Lid, Reset, Said
+from aforesaid.protocols.overlay.frames import ALPHA, PI, Control, Copy, Fin, Flood, Lid, Reset, Said, Seen
 from aforesaid.protocols.overlay.holding import Kept
 
 ASKED, BUFFERING, SAFE, CONFIRMED = range(4)
@@ -151,15 +151,18 @@ class Links:
                 incoming.memory.add(message_id)
                 if incoming.state != OPEN and incoming.noted > 2 * self.buffer_max:
                     self.overflown.append(lid)
-        self.pass_on(message_id, body, out)
+        self.pass_on(message_id, body, out, via)
 
-    def pass_on(self, message_id: MessageId, body: Any, out: Effects) -> None:
+    def pass_on(self, message_id: MessageId, body: Any, out: Effects, via: Incoming | None = None) -> None:
         """To everyone whom we send to, into the buffers of links that are to be, and to the application."""
         flood = message_id.number < 0
         frame = Flood if flood else Copy
         for lid, outgoing in self.outgoing.items():
             if outgoing.state >= SAFE:
-                out.send((outgoing.target,), new(frame, (lid, message_id, body)))
+                if via is not None and not flood and self.incoming.get(lid) is via:
+                    out.send((outgoing.target,), new(Seen, (lid, message_id)))
+                else:
+                    out.send((outgoing.target,), new(frame, (lid, message_id, body)))
             elif outgoing.state == BUFFERING:
                 outgoing.buffer.append((message_id, body))
                 if len(outgoing.buffer) > self.buffer_max:
@@ -179,6 +182,14 @@ class Links:
             incoming.memory.remove(message_id)
         else:
             self.new(message_id, body, incoming, out)
+
+    def seen(self, source: Process, frame: Seen, out: Effects) -> None:
+        """A message that we said on this link was the first copy of it: none comes back."""
+        incoming = self.incoming.get(frame.link)
+        if incoming is None or incoming.state != OPEN:
+            self.refuse(source, frame.link, out)
+        else:
+            incoming.memory.discard(frame.message_id)
 
     def flood(self, control: Control, out: Effects) -> None:
         """Broadcast a control message: numbered downwards, and never told to the application."""

@@ -12,6 +12,8 @@ Memory: per link the messages still expected from it, and nothing of messages th
 Deviations from the paper, besides those of `handshake` and `closing`:
 - a newcomer gets its first link, both ways, from its contact in one step: nothing was said to it before, so
   the memory of that link is empty. What it broadcasts before it is welcomed waits;
+- on a link in both directions a message does not go back whole to whom it came from first: its id is enough
+  for the other end to expect it no more (`Seen`), and nothing waits for that;
 - a process that loses its last safe out-link or open in-link may miss messages and cannot know it: it tells
   its host (`isolated`), which lets it join again as a new incarnation.
 """
@@ -106,12 +108,16 @@ class PRC(Explaining, Keeping, Remembering):
         return message_id
 
     def receive(self, source: Process, message: Any, now: Nanoseconds, out: Effects) -> None:
+        state = self.state
         if isinstance(message, COPIES):
-            self.state.copy(source, message, out)
+            state.copy(source, message, out)
+        elif isinstance(message, frames.Seen):
+            state.seen(source, message, out)
         else:
             self._receive_for_links(source, message, now, out)
             self._mind_isolation(out)
-        self._mind(now, out)
+        if state.controls or state.overflown:
+            self._mind(now, out)
 
     def expire(self, timer: Timer, now: Nanoseconds, out: Effects) -> None:
         match timer:
