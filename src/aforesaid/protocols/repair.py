@@ -5,10 +5,16 @@ perfect links. It counts numbers and times; what is sent under a number is its o
 
 The round trip is estimated by the rules of RFC 6298, one message timed at a time, and never one that was sent
 again (Karn: nobody knows which of the two was answered). A message is overdue when a round trip and four
-times its mean deviation have passed: a network that delays some much longer than others is given the time.
-As long as nothing is known, what was sent again is timed, too, from its first sending, or a round trip above
-`resend_after` would never be known. It tells how long to wait and no more, and that grows step by step: the
-answer of a peer that was away for an hour tells nothing of its round trip.
+times its mean deviation have passed: a network that delays some much longer than others is given the time. As
+long as nothing is known there is a guess, `resend_after` at first, which tells how long to wait and no more.
+It has to grow where answers are late, or a round trip above it would never be known; and must not where they
+are lost. What tells the two apart: an answer that comes L after the last of n askings in vain took L at
+least. Where messages are lost it took just that. Where they are late it comes at any moment between two
+askings, and took about n such waits. So the guess grows to 4 n L; by L at least, lest it be missed by a
+little each time; to eight times itself at most: the answer of a peer that was away for an hour tells nothing
+of its round trip. Under loss n is small and L the round trip, so that the guess stays within some round trips
+until something is answered that was sent once. That is soon: after a repetition the next that leaves for the
+first time is timed.
 
 Loss. Acknowledgments name every message that came, also those that came before their predecessors. A message
 is taken for lost when it is overdue *and* something that left no earlier has come (as RACK, RFC 8985, does).
@@ -16,7 +22,9 @@ So mere reordering sends little again, and gaps are filled a round trip after th
 
 Silence. If the oldest message is overdue and nothing that left since has come, and `resend_after` has passed
 as well, then nothing is known any more. Everything will have to go again, but for now the oldest goes alone,
-to ask; each time in vain the next wait is twice as long, up to `backoff_max` times. An answer ends it.
+to ask; each time in vain the next wait is twice as long, up to `backoff_max` times `resend_after`. Who is
+farther away than that is asked once in each round trip, which floods nobody. A guess may be far too short: it
+is waited for once more with every eighth asking in vain, up to `backoff_max` times. An answer ends it.
 
 Streams (`ordered`) keep order, and lose nothing as long as they stand. So there what left in one moment is
 not overtaken, an answer to what was sent again counts as one to its first sending, and it is not silent while
@@ -45,7 +53,8 @@ LATELY = 1024
 """So many messages back."""
 GUESS_GROWS = 8
 """By so many times at most, with one answer that may be to any of several sendings."""
-
+DOUBTED = 8
+"""So many askings in vain make the next wait longer by one guess."""
 
 T = TypeVar("T")
 
@@ -98,7 +107,7 @@ class Pace(NamedTuple):
 class RoundTrip:
     """How long answers take (RFC 6298)."""
 
-    __slots__ = ("deviation", "since", "smoothed", "spoiled", "timed")
+    __slots__ = ("deviation", "since", "smoothed", "timed")
 
     def __init__(self, first: Nanoseconds) -> None:
         self.smoothed: Nanoseconds = LOST
@@ -106,10 +115,9 @@ class RoundTrip:
         self.deviation = first
         """As long as nothing is known: how long to wait at first."""
         self.timed = 0
-        """The message that is being timed; 0: none."""
+        """The message that is being timed; 0: none. Below: so often was asked in vain; nothing is known."""
         self.since: Nanoseconds = 0
-        self.spoiled = False
-        """True: what is timed was sent again, and nothing is known yet."""
+        """When that left, or was asked last."""
 
     def overdue_after(self) -> Nanoseconds:
         """How long an answer takes at most, by all that is known."""
@@ -120,25 +128,35 @@ class RoundTrip:
         # What comes in the very moment is not late, even if all others took exactly as long.
         return smoothed + (slack if slack > least else least) + 1
 
+    def patient(self, least: Nanoseconds, times: int) -> Nanoseconds:
+        """How long to wait for an answer now: `least` so many times, or as long as answers take."""
+        wait = self.overdue_after()
+        if self.timed < 0:
+            wait *= min(times, 1 + -self.timed // DOUBTED)
+        return max(wait, least * times)
+
     def ended(self, now: Nanoseconds) -> None:
         """The message that is timed was answered."""
         took = now - self.since
         self.timed = self.since = 0
-        if self.spoiled:
-            self.spoiled = False
-            self.deviation = min(3 * took + 1, GUESS_GROWS * self.deviation)
-        elif self.smoothed == LOST:
+        if self.smoothed == LOST:
             self.smoothed, self.deviation = took, took >> 1
         else:
             self.deviation += (abs(took - self.smoothed) - self.deviation) >> 2
             self.smoothed += (took - self.smoothed) >> 3
 
-    def spoil(self) -> None:
-        """It was sent again (Karn): nobody will know which was answered."""
+    def asked(self, now: Nanoseconds) -> None:
+        """In vain till now, and once more (Karn): nobody will know which was answered."""
         if self.smoothed == LOST:
-            self.spoiled = self.timed > 0
+            self.timed, self.since = min(self.timed, 0) - 1, now
         else:
             self.timed = self.since = 0
+
+    def guessed(self, now: Nanoseconds) -> None:
+        """What was asked was answered: that took as long as since the last asking, or longer."""
+        times, took, guess = -self.timed, now - self.since, self.deviation
+        self.timed = self.since = 0
+        self.deviation = min(GUESS_GROWS * guess, max(guess + took, 4 * times * took) + 1)
 
 
 class Flight(RoundTrip):
@@ -235,7 +253,7 @@ class Flight(RoundTrip):
         if self.pace.ordered:
             self.heard = now
         if 2 * flying >= self.bound or self.share or self.backoff > 1:
-            self._grow(flying, flying - self.flying)
+            self._grow(flying, flying - self.flying, now)
         if not sent:
             self.sent, self.order, self.lost, self.latest = NOTHING, NONE, NONE, LOST
             if not self.queue:
@@ -258,7 +276,7 @@ class Flight(RoundTrip):
         too_soon = self.rings <= now < self._deadline()
         self.rings = 0
         if not too_soon and not self._lose(now):
-            self._silent()
+            self._silent(now)
 
     def next(self, now: Nanoseconds) -> int:
         """What leaves now, the lost first; 0, if nothing may."""
@@ -300,7 +318,7 @@ class Flight(RoundTrip):
         self.rings = now
         out.arm(new(Resend, (self.peer,)), now)
 
-    def _grow(self, flying: int, count: int) -> None:
+    def _grow(self, flying: int, count: int, now: Nanoseconds) -> None:
         """So many of those that flew have come: the bound grows, if it was made use of."""
         if self.share:
             self.share -= self.share * min(1.0, count / LATELY)
@@ -308,6 +326,8 @@ class Flight(RoundTrip):
             self.bound += count if self.bound * self.share * LOSS_TAKES < 1 else count / self.bound
         if self.backoff > 1:
             self.backoff, self.rings = 1, FAR
+        if self.timed < 0:
+            self.guessed(now)
 
     def _head(self) -> Nanoseconds:
         """When the oldest on its way left; FAR, if there is none."""
@@ -323,7 +343,7 @@ class Flight(RoundTrip):
         when, wait = self._head(), self.overdue_after()
         if when > self.latest - self.pace.ordered:
             when = max(when, self.heard)
-            wait = max(wait, self.pace.resend_after) * self.backoff
+            wait = self.patient(self.pace.resend_after, self.backoff)
         return when + wait
 
     def _lose(self, now: Nanoseconds) -> bool:
@@ -344,12 +364,12 @@ class Flight(RoundTrip):
                 self.bound = max(self.bound - LOSS_TAKES, BOUND_MIN)
                 self.share += (1 - self.share) / LATELY
                 if number == self.timed:
-                    self.spoil()
+                    self.timed = self.since = 0
         return self.strayed > before
 
-    def _silent(self) -> None:
+    def _silent(self, now: Nanoseconds) -> None:
         """All is to be sent again, one message first."""
-        self.spoil()
+        self.asked(now)
         self.sent = dict.fromkeys(sorted(self.sent), LOST)
         self.lost = deque(self.sent)
         self.strayed = len(self.sent)

@@ -83,9 +83,11 @@ class Learning(Holding[E], Flushing[E]):
         if not news:
             return
         channel.patience = 1
-        timed = channel.permits.timed
-        if timed and not ((missing and missing[0] <= timed) or (cons and cons[0].number <= timed)):
-            channel.permits.ended(now)
+        permits = channel.permits
+        if permits.timed < 0:
+            permits.guessed(now)
+        elif permits.timed and not 0 < self._wanted(channel) <= permits.timed:
+            permits.ended(now)
         self._be_patient(source, channel, now, out)
         if channel.early:
             self._deliver_all([source], now, out)

@@ -133,8 +133,11 @@ class Flagged(HybridProcess[E]):
         if not missing or missing[0] > number:
             return
         channel.patience = 1
-        if 0 < channel.permits.timed <= number:
-            channel.permits.ended(now)
+        permits = channel.permits
+        if 0 < permits.timed <= number:
+            permits.ended(now)
+        elif permits.timed < 0:
+            permits.guessed(now)
         self._release_permitted(source, channel, now, out)
         self._be_patient(source, channel, now, out)
 

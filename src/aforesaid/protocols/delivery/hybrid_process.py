@@ -208,7 +208,7 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         elif self._impatient(channel):
             out.send((peer,), Ack(channel.delivered, self._wanted(channel)))
             self._give_notice(peer, channel, out)
-            channel.permits.spoil()
+            channel.permits.asked(now)
             channel.patience = min(2 * channel.patience, self.pace.backoff_max)
             self._be_patient(peer, channel, now, out)
 
@@ -357,7 +357,5 @@ class HybridProcess(Grouped, Windowed, InRuns, Explaining, Repairing, Generic[E]
         if not self._impatient(channel):
             out.disarm(new(Remind, (peer, REMIND)))
         elif self.retransmit:
-            wait, overdue_after = self.pace.resend_after, channel.permits.overdue_after()
-            if overdue_after > wait:
-                wait = overdue_after
-            out.arm(new(Remind, (peer, REMIND)), now + wait * channel.patience)
+            wait = channel.permits.patient(self.pace.resend_after, channel.patience)
+            out.arm(new(Remind, (peer, REMIND)), now + wait)
