@@ -15,12 +15,15 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
-from aforesaid.core import Misuse
+from aforesaid.core import Misuse, Nanoseconds
 from aforesaid.ground import ground
 from aforesaid.transport.address import Address
 
 BURST = 64
 """How many calls one wake-up takes at most, so that the rest of the loop has its turn."""
+
+REST: Nanoseconds = 500_000
+"""What comes after nothing has come for so long is taken at once; else all that is there together."""
 
 KERNEL_BYTES = 4 * 2**20
 """The kernel's buffers, as far as it allows: they take a burst while Python is busy."""
@@ -55,8 +58,9 @@ class Datagrams:
         self._receive = self._received_together if self._segments else self._received_alone
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock.fileno(), self._readable)
-        self._rests = True
-        """Whether no more than one call had something at the last wake-up."""
+        self._now = ground().monotonic_ns
+        self._woken: Nanoseconds = 0
+        """When something came last."""
         self.unsent = 0
         """How many datagrams the kernel did not take."""
 
@@ -144,8 +148,9 @@ class Datagrams:
 
     def _readable(self) -> None:
         arrived: list[bytes] = []
-        receive = self._receive
-        for call in range(BURST):
+        receive, now = self._receive, self._now()
+        rested, self._woken = now - self._woken > REST, now
+        for _ in range(BURST):
             try:
                 receive(arrived)
             except BlockingIOError:
@@ -154,11 +159,11 @@ class Datagrams:
                 if self.closed:
                     return
                 continue
-            if not call and self._rests:
+            if rested:
                 # It does not wait until the kernel has said that there is no more.
+                rested = False
                 self._take(arrived)
                 arrived = []
-        self._rests = call < 2
         if arrived:
             self._take(arrived)
 
