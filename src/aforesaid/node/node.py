@@ -304,7 +304,7 @@ class Node(Questions[P]):
             raise Misuse(f"many payloads are a list of them, or the like, not {payloads!r:.50}")
         data: Iterable[Any] = payloads if self._letters is None else map(self._letters.sealed, payloads)
         said: list[bytes] = list(data)
-        if set(map(type, said)) != {bytes}:
+        if list(map(type, said)).count(bytes) != len(said):
             said = list(map(self._checked, said))
         several = Several(said)
         if several.size > self._payload_bytes_max:  # One of them may be larger.

@@ -132,12 +132,19 @@ class Runs(Windowed):
         return self._machine.room - len(self.payloads)
 
     def _open(self, targets: tuple[Process, ...], count: int) -> list[bytes]:
-        room = self._machine.room
+        gathered = self._begin(count)
+        self._targets, self.to_itself = targets, self._name in targets
+        self._size_max = min(self._carrier.piece_bytes - REST_BYTES, self._payload_bytes_max)
+        return gathered
+
+    def _begin(self, count: int) -> list[bytes]:
+        """One to the same as the last; Busy if there is not room for so many."""
+        machine = self._machine
+        room = machine.room
         if count > room:
             raise Busy(f"{self._name} has room for {room} messages more: try again later")
-        self._first, self._count_max = self._machine.next_number, min(room, self._parts_max)
-        self._targets, self._size, self.to_itself = targets, 0, self._name in targets
-        self._size_max = min(self._carrier.piece_bytes - REST_BYTES, self._payload_bytes_max)
+        self._first, self._size = machine.next_number, 0
+        self._count_max = room if room < self._parts_max else self._parts_max
         self.payloads = []
         return self.payloads
 
@@ -156,7 +163,7 @@ class Runs(Windowed):
             if begin == len(said.payloads):
                 return
             self.close()
-            self._open(self._targets, 1)
+            self._begin(1)
 
     @property
     def _last(self) -> int:

@@ -53,9 +53,9 @@ class Several:
 
 
 def _ends_of(payloads: Sequence[bytes]) -> Sequence[int]:
-    lengths = set(map(len, payloads))
-    if len(lengths) != 1:
-        return list(accumulate(map(add, map(len, payloads), repeat(PART_BYTES)), initial=0))
+    lengths = list(map(len, payloads))
+    if not lengths or lengths.count(lengths[0]) != len(lengths):
+        return list(accumulate(map(add, lengths, repeat(PART_BYTES)), initial=0))
     # They often are of one length; then nothing has to be kept of each.
-    each = lengths.pop() + PART_BYTES
-    return range(0, each * len(payloads) + 1, each)
+    each = lengths[0] + PART_BYTES
+    return range(0, each * len(lengths) + 1, each)
