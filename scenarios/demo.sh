@@ -19,8 +19,8 @@ run check "$OUT/simulated/run=unordered" --property causal --witnesses 1 && exit
 echo "2. The same network with an algorithm that keeps causal order, judged; why a message waited, told and drawn."
 run simulate scenarios/demo.toml --out "$OUT/simulated" --run causal
 run check "$OUT/simulated/run=causal"
-run why "$OUT/simulated/run=causal" p0#15 p2
-run draw "$OUT/simulated/run=causal" --around p0#15 --messages 5 --process p0 --process p1 --process p2 \
+run why "$OUT/simulated/run=causal" p2#7 p1
+run draw "$OUT/simulated/run=causal" --around p2#7 --messages 5 --process p1 --process p2 --process p3 \
     --out "$OUT/spacetime.svg"
 
 echo

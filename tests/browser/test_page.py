@@ -247,13 +247,14 @@ def test_stepping_shows_what_each_process_holds_and_what_waits_there(
     file.write_text(page([packed(trace, check(trace), states=states)]))
     shown = open_page(file)
     shown.keyboard.press("s")
-    shown.evaluate("explorer.stepBy(496)")
+    shown.evaluate("explorer.stepBy(131)")
     cells = shown.eval_on_selector_all("#stepping tbody tr", "rows => rows.map(row => row.innerText)")
-    p2 = next(place for place, text in enumerate(cells) if text.startswith("p2"))
-    lying = shown.evaluate("explorer.run.waiting.lyingAt(2, explorer.stepping.clock, 99).length")
+    p1 = next(place for place, text in enumerate(cells) if text.startswith("p1"))
+    lying = shown.evaluate("explorer.run.waiting.lyingAt(1, explorer.stepping.clock, 99).length")
     assert lying > 0
-    assert f"{lying} pending" in cells[p2]
-    assert "p0#15, p1#15 wait for p0#14, which came before it." in cells[p2 + 1]
+    assert f"{lying} pending" in cells[p1]
+    assert "p2#4 waits for p4#7, which came before it." in cells[p1 + 1]
+    assert "p4#8, p4#9, p4#10 wait for p2#4, which came before it." in cells[p1 + 1]
     keep_picture(shown, "states")
 
 

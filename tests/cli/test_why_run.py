@@ -24,13 +24,13 @@ def test_a_message_is_told_to_its_root_with_receipts_and_without(aforesaid: Run)
     for root, receipts in (("told", "--receipts"), ("untold", "--no-receipts")):
         assert aforesaid("simulate", DEMO, "--out", root, receipts)[0] == 0
         assert Path(root, NAME, "receipts.parquet").exists() == (root == "told")
-        code, out, err = aforesaid("why", f"{root}/{NAME}", "p0#15", "p2")
+        code, out, err = aforesaid("why", f"{root}/{NAME}", "p2#7", "p1")
         assert code == 0
         assert ("played again" in err) == (root == "untold")
         answers.append(out)
     assert answers[0] == answers[1]
-    assert "It came to p2 at 1,775.3 ms, from p4, and waited 283.3 ms there:" in answers[0]
-    assert "So the root is p0#14" in answers[0]
+    assert "It came to p1 at 1,593.4 ms, from p2, and waited 306.6 ms there:" in answers[0]
+    assert "So the root is p3#7" in answers[0]
     assert "Meanwhile: partition p0 p1 | p2 p3 p4, at 800.0 ms." in answers[0]
 
 
@@ -38,10 +38,10 @@ def test_without_a_process_or_a_message_there_is_a_line_for_each(aforesaid: Run)
     aforesaid("simulate", DEMO)
     code, out, _ = aforesaid("why", "traces")
     assert code == 0
-    assert out.splitlines()[0].startswith("p0#15 at p2: delivered after 283.3 ms")
-    code, out, _ = aforesaid("why", "traces", "p0#15", "--json")
+    assert out.splitlines()[0].startswith("p2#7 at p1: delivered after 306.6 ms")
+    code, out, _ = aforesaid("why", "traces", "p2#7", "--json")
     assert code == 0
-    assert [entry["process"] for entry in json.loads(out)] == ["p1", "p2", "p3", "p4"]
+    assert [entry["process"] for entry in json.loads(out)] == ["p0", "p1", "p3", "p4"]
 
 
 def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
@@ -50,10 +50,10 @@ def test_a_run_that_cannot_be_played_again_says_so(aforesaid: Run) -> None:
     runs = pq.read_table(path, partitioning=None)
     scenario = runs.schema.get_field_index("scenario")
     pq.write_table(runs.set_column(scenario, "scenario", [["{}"]]), path)
-    code, out, err = aforesaid("why", "traces", "p0#15", "p2")
+    code, out, err = aforesaid("why", "traces", "p2#7", "p1")
     assert code == 0
     assert "no scenario to play it again: only deliveries are known" in err
-    assert out.splitlines()[:2] == ["p0#15 was said at 1,335.0 ms.", "It was delivered at p2 at 2,058.6 ms."]
+    assert out.splitlines()[:2] == ["p2#7 was said at 953.7 ms.", "It was delivered at p1 at 1,900.0 ms."]
 
 
 def test_a_place_that_is_not_there_is_no_silent_node(aforesaid: Run) -> None:

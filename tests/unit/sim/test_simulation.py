@@ -51,7 +51,7 @@ EVERYTHING: dict[str, Any] = {
     ],
 }
 
-GOLDEN = "51e1bd993a45739b62116c0376712739"
+GOLDEN = "8ca1816175f5ebd241321bffd64172d1"
 
 
 def test_the_same_scenario_gives_the_same_trace_on_any_machine() -> None:
