@@ -23,7 +23,7 @@ BURST = 64
 """How many calls one wake-up takes at most, so that the rest of the loop has its turn."""
 
 REST: Nanoseconds = 500_000
-"""What comes first after nothing has come for so long is taken at once; else all that is there together."""
+"""What comes after nothing has come for so long is taken at once; else all that is there together."""
 
 KERNEL_BYTES = 4 * 2**20
 """The kernel's buffers, as far as it allows: they take a burst while Python is busy."""
@@ -147,24 +147,23 @@ class Datagrams:
             self.send(data, numeric)
 
     def _readable(self) -> None:
-        now = self._now()
-        rested, self._woken = now - self._woken > REST, now
-        self._take_up_to(1 if rested else BURST)
-        if rested:
-            # Whoever waited for that goes on before the kernel is asked whether there is more.
-            self._loop.call_soon(self._take_up_to, BURST)
-
-    def _take_up_to(self, calls: int) -> None:
-        """What so many calls bring, or as many as bring something."""
         arrived: list[bytes] = []
-        receive = self._receive
-        for _ in range(0 if self.closed else calls):
+        receive, now = self._receive, self._now()
+        rested, self._woken = now - self._woken > REST, now
+        for _ in range(BURST):
             try:
                 receive(arrived)
             except BlockingIOError:
                 break
             except OSError:
+                if self.closed:
+                    return
                 continue
+            if rested:
+                # It does not wait until the kernel has said that there is no more.
+                rested = False
+                self._take(arrived)
+                arrived = []
         if arrived:
             self._take(arrived)
 
