@@ -8,15 +8,11 @@ bounded; what would be tried last leaves first.
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aforesaid.core import Process
 
 BOOK_MAX = 2**16
-
-TRIES = 4
-"""So often somebody is drawn before all who come into question are listed."""
 
 Choose: TypeAlias = Callable[[str, int], int]
 """A number below count, as `Effects.choose` gives it: the only chance there is."""
@@ -87,11 +83,7 @@ class Acquaintances(Generic[Entry]):
                 yield entry
 
     def anyone(self, but: Collection[Process], choose: Choose) -> Process | None:
-        """Somebody by chance, except those: most are not among those, and so not all need be looked at."""
-        for _ in range(TRIES if self._entries else 0):
-            name = next(islice(self._entries, choose("stranger", len(self._entries)), None))
-            if name not in but and self.entry(name) is not None:
-                return name
+        """Somebody by chance, except those."""
         names = [
             name for name, entry in self._entries.items() if not isinstance(entry, Gone) and name not in but
         ]

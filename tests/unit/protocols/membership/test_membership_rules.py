@@ -1,7 +1,5 @@
 """The rules of membership one by one."""
 
-from collections import Counter
-from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -168,20 +166,6 @@ def test_a_member_tells_somebody_by_chance_and_asks_again_whom_it_doubts() -> No
     assert member.beat({"near"}, last).elsewhere is None, "it has not counted on"
     member.heard("far", Word(1, "far", 8), {"near"})
     assert member.beat({"near"}, last).elsewhere == "far"
-
-
-def test_anyone_is_drawn_as_often_as_any_other_and_found_among_very_many_neighbours() -> None:
-    book, chance = Acquaintances[Known](), Random(3)
-    book.learn(Known(f"p{number}", 1) for number in range(10))
-    book.forget("p9", 1)
-    near = {"p0", "p1", "p2"}
-    drawn = Counter(book.anyone(near, lambda label, count: chance.randrange(count)) for _ in range(6_000))
-    assert set(drawn) == {f"p{number}" for number in range(3, 9)}
-    assert all(850 < count < 1150 for count in drawn.values()), drawn
-    near = {f"p{number}" for number in range(8)}
-    assert book.anyone(near, first) == "p8", "however often it is drawn in vain"
-    assert book.anyone({*near, "p8"}, first) is None
-    assert Acquaintances[Known]().anyone(near, first) is None
 
 
 def test_a_stranger_that_knows_a_younger_elder_is_answered_and_a_neighbour_is_not() -> None:
