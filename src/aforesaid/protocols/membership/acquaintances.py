@@ -44,13 +44,16 @@ class Acquaintances(Generic[Entry]):
     def __init__(self) -> None:
         self._entries: OrderedDict[Process, Entry | Gone] = OrderedDict()
         """The best last."""
+        self._others: tuple[Collection[Process], list[Process]] | None = None
+        """Besides whom somebody was asked for last, and all others; None: they may have changed. At rest
+        nothing changes, and a member asks with every heartbeat."""
 
     def learn(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             known = self._entries.get(entry.name)
             if entry.address and (known is None or known.incarnation < entry.incarnation):
                 self._entries[entry.name] = entry
-                self._entries.move_to_end(entry.name)
+                self.reached(entry.name)
         while len(self._entries) > BOOK_MAX:
             self._entries.popitem(last=False)
 
@@ -62,11 +65,13 @@ class Acquaintances(Generic[Entry]):
         """There is a stream to it."""
         if name in self._entries:
             self._entries.move_to_end(name)
+            self._others = None
 
     def doubt(self, name: Process) -> None:
         """Its stream was lost, or it was called in vain."""
         if name in self._entries:
             self._entries.move_to_end(name, last=False)
+            self._others = None
 
     def forget(self, name: Process, incarnation: int) -> None:
         """That incarnation is not there any more, whatever others tell."""
@@ -84,7 +89,8 @@ class Acquaintances(Generic[Entry]):
 
     def anyone(self, but: Collection[Process], choose: Choose) -> Process | None:
         """Somebody by chance, except those."""
-        names = [
-            name for name, entry in self._entries.items() if not isinstance(entry, Gone) and name not in but
-        ]
+        if self._others is None or self._others[0] != but:
+            entries = self._entries.items()
+            self._others = but, [name for name, each in entries if type(each) is not Gone and name not in but]
+        names = self._others[1]
         return names[choose("stranger", len(names))] if names else None

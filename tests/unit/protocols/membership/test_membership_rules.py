@@ -168,6 +168,29 @@ def test_a_member_tells_somebody_by_chance_and_asks_again_whom_it_doubts() -> No
     assert member.beat({"near"}, last).elsewhere == "far"
 
 
+def test_anyone_is_one_of_those_who_are_there_just_now() -> None:
+    book = Acquaintances[Known]()
+    book.learn(Known(f"p{number}", 1) for number in range(5))
+    near = {"p0"}
+
+    def all_others() -> list[str | None]:
+        counts: list[int] = []
+        assert book.anyone(set(near), lambda label, count: counts.append(count) or 0) is not None  # type: ignore[func-returns-value]
+        return [book.anyone(set(near), lambda label, count, at=at: at) for at in range(counts[0])]  # type: ignore[misc]
+
+    assert all_others() == all_others() == ["p1", "p2", "p3", "p4"]
+    near.add("p3")
+    assert all_others() == ["p1", "p2", "p4"]
+    book.forget("p4", 1)
+    assert all_others() == ["p1", "p2"]
+    book.learn([Known("p4", 2), Known("p5", 1)])
+    assert all_others() == ["p1", "p2", "p4", "p5"]
+    book.reached("p1")
+    assert all_others() == ["p2", "p4", "p5", "p1"]
+    book.doubt("p5")
+    assert all_others() == ["p5", "p2", "p4", "p1"]
+
+
 def test_a_stranger_that_knows_a_younger_elder_is_answered_and_a_neighbour_is_not() -> None:
     member = Member("me", 3, Acquaintances[Known]())
     member.beat(set(), last)
