@@ -183,7 +183,7 @@ def test_waiting_passes_an_eviction_on() -> None:
         async with AsyncExitStack() as stack:
             names = ["alice", "bob", "carol", "dave"]
             # Dave says no more: to whoever has evicted it that would be a reason to tell it.
-            quiet = {"evict_after_s": 0, "heartbeat_s": 30}
+            quiet: dict[str, Any] = {"evict_after_s": 0, "heartbeat_s": 30}
             nodes = await entered(stack, group_configs(names, algorithm="waiting", **quiet))
             await nodes["dave"].broadcast(b"all talk")
             for node in nodes.values():
